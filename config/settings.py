@@ -1,0 +1,190 @@
+"""All settings, read from the environment and from .env; .env.example documents each one.
+
+Two modes. `local` (the default): one person on one machine, plain HTTP on the loopback address, a
+secret key made on first use. `production`: nothing is made up, HTTPS only, and what is missing is
+an error at start-up.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from config import databases, secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+env.read_env(os.environ.get("COUNTERFOIL_ENV_FILE", BASE_DIR / ".env"))
+
+# --- Where it runs ---------------------------------------------------------------------------
+COUNTERFOIL_MODE: str = env.str("COUNTERFOIL_MODE", default="local")
+if COUNTERFOIL_MODE not in {"local", "production"}:
+    raise ImproperlyConfigured(
+        f"COUNTERFOIL_MODE is {COUNTERFOIL_MODE!r}; it must be local or production."
+    )
+_production = COUNTERFOIL_MODE == "production"
+COUNTERFOIL_DATA: Path = (BASE_DIR / env.str("COUNTERFOIL_DATA", default=".data/main")).resolve()
+
+DEBUG = env.bool("COUNTERFOIL_DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    SECRET_KEY = secret_key.kept_in(COUNTERFOIL_DATA, allowed=not _production)
+ALLOWED_HOSTS: list[str] = env.list(
+    "COUNTERFOIL_ALLOWED_HOSTS",
+    default=[] if _production else ["localhost", "127.0.0.1", "[::1]"],
+)
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("COUNTERFOIL_TRUSTED_ORIGINS", default=[])
+
+# --- Apps ------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_q",
+    "ledgers",
+    "delivery",
+    "reviews",
+    "config",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Database --------------------------------------------------------------------------------
+DATABASE_URL = env.str("DATABASE_URL", default="")
+COUNTERFOIL_STATEMENT_TIMEOUT_S: int = env.int("COUNTERFOIL_STATEMENT_TIMEOUT_S", default=60)
+COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S: int = env.int(
+    "COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S", default=30
+)
+COUNTERFOIL_FSYNC: bool = env.bool("COUNTERFOIL_FSYNC", default=True)
+_limits = databases.Limits(
+    statement_s=COUNTERFOIL_STATEMENT_TIMEOUT_S,
+    idle_transaction_s=COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S,
+)
+DATABASES = {
+    "default": (
+        databases.from_url(env.db_url("DATABASE_URL"), _limits)
+        if DATABASE_URL
+        else databases.embedded(COUNTERFOIL_DATA, _limits, fsync=COUNTERFOIL_FSYNC)
+    )
+}
+
+# django-q2 keeps its clusters' heartbeats in the cache, so all processes must share one. A file
+# cache serves one machine without a database write per beat; name another for several machines.
+CACHES = {
+    "default": (
+        env.cache_url("COUNTERFOIL_CACHE_URL")
+        if env.str("COUNTERFOIL_CACHE_URL", default="")
+        else {
+            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+            "LOCATION": COUNTERFOIL_DATA / "cache",
+        }
+    )
+}
+
+# --- django-q2 -------------------------------------------------------------------------------
+# A supervisor and a clock, never the guarantee: the rows in the ledger decide. These values were
+# the ones that behaved: retry > timeout * (1 + ceil((queue_limit + 1) / workers)), nothing
+# prefetched in bulk, one attempt per task, a guard that does kill a stuck task.
+Q_CLUSTER: dict[str, Any] = {
+    "name": "counterfoil",
+    "orm": "default",
+    "workers": 2,
+    "queue_limit": 2,
+    "bulk": 1,
+    "timeout": 120,
+    "retry": 1800,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "catch_up": False,
+    "save_limit": 500,
+    "guard_cycle": 0.5,
+    "poll": 0.2,
+}
+
+# --- Language and time -----------------------------------------------------------------------
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# --- Static files: found in the apps, so that nothing needs to be collected first -------------
+STATIC_URL = "static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Sign-in ---------------------------------------------------------------------------------
+LOGIN_URL = "admin:login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# --- Safety of the pages ---------------------------------------------------------------------
+SESSION_COOKIE_NAME = "counterfoil_session"
+CSRF_COOKIE_NAME = "counterfoil_csrf"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _production
+SECURE_HSTS_SECONDS = env.int("COUNTERFOIL_HSTS_S", default=31_536_000) if _production else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if env.bool("COUNTERFOIL_BEHIND_PROXY", default=False):
+    # Only a proxy that always sets this header may be trusted with it.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SILENCED_SYSTEM_CHECKS = [
+    # Whether subdomains are HTTPS only, and listed so in browsers, is for the owner of the domain.
+    "security.W005",
+    "security.W021",
+]
+
+# --- Logging: plain lines on standard error; whoever starts the process decides where they go ---
+COUNTERFOIL_LOG_LEVEL: str = env.str("COUNTERFOIL_LOG_LEVEL", default="INFO")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "plain"},
+    },
+    "root": {"handlers": ["stderr"], "level": COUNTERFOIL_LOG_LEVEL},
+    "loggers": {
+        # Its debug lines show addresses, and an address can hold a secret.
+        "urllib3": {"level": "WARNING"},
+    },
+}
