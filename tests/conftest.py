@@ -1,0 +1,82 @@
+"""What every test gets: a database of its own kind, honest skips, and ledgers that hold."""
+
+import os
+from collections.abc import Generator, Iterator
+
+import pytest
+from pytest_django import DjangoDbBlocker
+
+IN_CI = os.environ.get("CI") == "true"
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """Replaces pytest-django's: a clone of a template instead of migrations in each process."""
+    from tests import database
+
+    with django_db_blocker.unblock(), database.cloned(), django_db_blocker.block():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def ledgers_hold(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Verify every invariant after every test that used the database.
+
+    Set up after the test's database and torn down before it is rolled back or flushed.
+    """
+    if not _uses_database(request):
+        yield
+        return
+    request.getfixturevalue("_django_db_helper")
+    yield
+    if request.node.get_closest_marker("unverified_ledgers") is None:
+        verify_ledgers()
+
+
+def verify_ledgers() -> None:
+    """The place where `ledgers.verify` is run after every test that used the database."""
+
+
+def _uses_database(request: pytest.FixtureRequest) -> bool:
+    marked = request.node.get_closest_marker("django_db") is not None
+    return marked or not DATABASE_FIXTURES.isdisjoint(request.fixturenames)
+
+
+# --- Skips: one line each, and a failure in CI -------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and IN_CI:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, which CI counts as failed: {_why(report)}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.skipped and IN_CI:
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped, which CI counts as failed"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.stats.get("skipped", []):
+        if not hasattr(report, "wasxfail"):
+            terminalreporter.write_line(f"skipped: {report.nodeid}: {_why(report)}")
+
+
+def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return str(report.longrepr)

@@ -1,0 +1,170 @@
+"""The database of a test run: migrated once into a template, cloned for each process.
+
+A template is named by a hash of the sources, so a run after no change starts in a tenth of a
+second, and a change of any model or migration makes a new one.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.test import TransactionTestCase
+from psycopg import sql
+
+from config.embedded import launcher
+from config.embedded.base import cluster_of
+
+APPS = ("ledgers", "delivery", "reviews", "config")
+TEMPLATE = "template_counterfoil_"
+LOCK = 0x0C0F  # an advisory lock of our own, on a server of our own
+
+
+@contextmanager
+def cloned() -> Iterator[None]:
+    """Give this process a migrated database under the name in the settings; drop it afterwards."""
+    name = settings.DATABASES["default"]["NAME"]
+    cluster = cluster_of(connection.settings_dict)
+    launcher.ensure_running(cluster)
+    with psycopg.connect(**cluster.conninfo(), autocommit=True) as server:
+        server.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        _sweep(server)
+        _run(server, "CREATE DATABASE {} TEMPLATE {}", name, _template(server))
+        # The ledger's TRUNCATE triggers look for this setting: Django's flush truncates. It is
+        # kept outside the database, so a clone or a real database never has it.
+        _run(server, "ALTER DATABASE {} SET counterfoil.allow_truncate = 'on'", name)
+        server.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        with _migrated_rows_survive_flush():
+            yield
+        connection.close()
+        _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+        shutil.rmtree(settings.CACHES["default"]["LOCATION"], ignore_errors=True)
+
+
+def _template(server: psycopg.Connection[Any]) -> str:
+    """The name of the template for the sources as they are, made if need be."""
+    name = TEMPLATE + _hash_of_sources()
+    if name not in _databases(server):
+        for old in _databases(server):
+            if old.startswith(TEMPLATE):
+                _run(server, "DROP DATABASE {} WITH (FORCE)", old)
+        scratch = f"scratch_{name}"
+        _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", scratch)
+        _run(server, "CREATE DATABASE {}", scratch)
+        _migrate(scratch)
+        _run(server, "ALTER DATABASE {} RENAME TO {}", scratch, name)
+    return name
+
+
+def _migrate(database: str) -> None:
+    usual = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = database
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = usual
+
+
+def _hash_of_sources() -> str:
+    """Of all sources, not of the migrations alone: those may import from anywhere."""
+    digest = hashlib.sha256()
+    for package in ("Django", "django-q2"):
+        digest.update(importlib.metadata.version(package).encode())
+    for app in APPS:
+        for path in sorted((settings.BASE_DIR / app).rglob("*")):
+            if path.suffix in {".py", ".sql"}:
+                digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sweep(server: psycopg.Connection[Any]) -> None:
+    """Drop what killed runs left behind."""
+    for name in _databases(server):
+        owner = re.fullmatch(r"test_counterfoil_(\d+)_\w+", name)
+        if owner and not _alive(int(owner[1])):
+            _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+            shutil.rmtree(settings.COUNTERFOIL_DATA / "cache" / name, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _databases(server: psycopg.Connection[Any]) -> list[str]:
+    return [name for (name,) in server.execute("SELECT datname FROM pg_database")]
+
+
+def _run(server: psycopg.Connection[Any], statement: str, *names: str) -> None:
+    server.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]  # constants of this module
+
+
+@contextmanager
+def _migrated_rows_survive_flush() -> Iterator[None]:
+    """Put back the rows that migrations made, after each flush of a transactional test.
+
+    Django's own way (`serialized_rollback`) goes through the models, and must be asked for in
+    every test.
+    """
+    rows = MigratedRows.now()
+    original = TransactionTestCase._fixture_teardown
+
+    def flush_and_put_back(self: TransactionTestCase) -> None:
+        original(self)
+        rows.put_back()
+
+    _patch(flush_and_put_back)
+    try:
+        yield
+    finally:
+        _patch(original)
+
+
+def _patch(method: Callable[[TransactionTestCase], None]) -> None:
+    TransactionTestCase._fixture_teardown = method  # type: ignore[method-assign]  # on purpose
+
+
+@dataclass(frozen=True)
+class MigratedRows:
+    """The rows of a freshly migrated database, by table, in PostgreSQL's own copy format."""
+
+    tables: dict[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls) -> "MigratedRows":
+        tables = connection.introspection.table_names()
+        kept = {table: _copy_out(table) for table in tables if table != "django_migrations"}
+        connection.close()
+        return cls({table: data for table, data in kept.items() if data})
+
+    def put_back(self) -> None:
+        with connection.cursor() as cursor:
+            # Triggers and foreign keys have seen these rows once.
+            cursor.execute("SET session_replication_role = replica")
+            for table, data in self.tables.items():
+                cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')
+                if not cursor.fetchone()[0]:  # permissions and the like were made again by Django
+                    with cursor.copy(f'COPY "{table}" FROM STDIN') as copy:
+                        copy.write(data)
+            cursor.execute("SET session_replication_role = origin")
+
+
+def _copy_out(table: str) -> bytes:
+    with connection.cursor() as cursor, cursor.copy(f'COPY "{table}" TO STDOUT') as copy:
+        return b"".join(bytes(block) for block in copy)
