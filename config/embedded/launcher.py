@@ -80,12 +80,12 @@ def _initialise(cluster: Cluster) -> None:
     owner = tools.owner_for(cluster.pgdata)
     scratch = Path(tempfile.mkdtemp(prefix="initdb-", dir=cluster.folder))
     make_private(scratch, owner)
-    tools.run("initdb", _initdb_words(scratch, cluster.fsync), owner, timeout_s=INITDB_LIMIT_S)
+    tools.run("initdb", _initdb_words(cluster, scratch), owner, timeout_s=INITDB_LIMIT_S)
     scratch.rename(cluster.pgdata)
     _sync_folder(cluster.folder)
 
 
-def _initdb_words(target: Path, fsync: bool) -> list[str | Path]:
+def _initdb_words(cluster: Cluster, target: Path) -> list[str | Path]:
     """Locale C, whatever the machine has; connections are guarded by the folder's mode."""
     return [
         "-D",
@@ -99,7 +99,7 @@ def _initdb_words(target: Path, fsync: bool) -> list[str | Path]:
         "--builtin-locale=C.UTF-8",
         "--set=timezone=UTC",
         "--set=log_timezone=UTC",
-        *([] if fsync else ["--no-sync"]),
+        *([] if cluster.fsync else ["--no-sync"]),
     ]
 
 

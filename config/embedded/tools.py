@@ -46,7 +46,7 @@ def run(tool: str, arguments: Sequence[str | Path], owner: int, *, timeout_s: fl
     """
     command = [*_as_user(owner), str(binaries() / tool), *map(str, arguments)]
     try:
-        done = subprocess.run(  # noqa: S603  our own programs and arguments
+        done = subprocess.run(
             command,
             env=_environment(),
             cwd="/",
@@ -107,7 +107,7 @@ def _setpriv(owner: int, capability: str | None) -> tuple[str, ...]:
 
 def _failure_of(command: tuple[str, ...]) -> str | None:
     try:
-        done = subprocess.run(  # noqa: S603  our own words
+        done = subprocess.run(
             command, cwd="/", capture_output=True, text=True, check=False, timeout=30
         )
     except (OSError, subprocess.TimeoutExpired) as error:
