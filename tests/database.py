@@ -33,21 +33,38 @@ LOCK = 0x0C0F  # an advisory lock of our own, on a server of our own
 def cloned() -> Iterator[None]:
     """Give this process a migrated database under the name in the settings; drop it afterwards."""
     name = settings.DATABASES["default"]["NAME"]
-    cluster = cluster_of(connection.settings_dict)
-    launcher.ensure_running(cluster)
-    with psycopg.connect(**cluster.conninfo(), autocommit=True) as server:
-        server.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        _sweep(server)
-        _run(server, "CREATE DATABASE {} TEMPLATE {}", name, _template(server))
-        # The ledger's TRUNCATE triggers look for this setting: Django's flush truncates. It is
-        # kept outside the database, so a clone or a real database never has it.
-        _run(server, "ALTER DATABASE {} SET counterfoil.allow_truncate = 'on'", name)
-        server.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+    with _server() as server:
+        _clone(server, name)
+    try:
         with _migrated_rows_survive_flush():
             yield
+    finally:
         connection.close()
-        _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-        shutil.rmtree(settings.CACHES["default"]["LOCATION"], ignore_errors=True)
+        with _server() as server:
+            _drop(server, name)
+
+
+@contextmanager
+def _server() -> Iterator[psycopg.Connection[Any]]:
+    """A short connection: one kept open would be closed by the first forked child that ends."""
+    cluster = cluster_of(connection.settings_dict)
+    launcher.ensure_running(cluster)
+    with psycopg.connect(cluster.conninfo(), autocommit=True) as server:
+        yield server
+
+
+def _clone(server: psycopg.Connection[Any], name: str) -> None:
+    server.execute("SELECT pg_advisory_lock(%s)", [LOCK])  # until the connection ends
+    _sweep(server)
+    _run(server, "CREATE DATABASE {} TEMPLATE {}", name, _template(server))
+    # The ledger's TRUNCATE triggers look for this setting: Django's flush truncates. It is kept
+    # outside the database, so a clone or a restored copy never has it.
+    _run(server, "ALTER DATABASE {} SET counterfoil.allow_truncate = 'on'", name)
+
+
+def _drop(server: psycopg.Connection[Any], name: str) -> None:
+    _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+    shutil.rmtree(settings.COUNTERFOIL_DATA / "cache" / name, ignore_errors=True)
 
 
 def _template(server: psycopg.Connection[Any]) -> str:
@@ -93,8 +110,7 @@ def _sweep(server: psycopg.Connection[Any]) -> None:
     for name in _databases(server):
         owner = re.fullmatch(r"test_counterfoil_(\d+)_\w+", name)
         if owner and not _alive(int(owner[1])):
-            _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-            shutil.rmtree(settings.COUNTERFOIL_DATA / "cache" / name, ignore_errors=True)
+            _drop(server, name)
 
 
 def _alive(pid: int) -> bool:
@@ -112,7 +128,7 @@ def _databases(server: psycopg.Connection[Any]) -> list[str]:
 
 
 def _run(server: psycopg.Connection[Any], statement: str, *names: str) -> None:
-    server.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]  # constants of this module
+    server.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 @contextmanager
@@ -123,7 +139,7 @@ def _migrated_rows_survive_flush() -> Iterator[None]:
     every test.
     """
     rows = MigratedRows.now()
-    original = TransactionTestCase._fixture_teardown
+    original = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # not in the stubs
 
     def flush_and_put_back(self: TransactionTestCase) -> None:
         original(self)
@@ -137,7 +153,7 @@ def _migrated_rows_survive_flush() -> Iterator[None]:
 
 
 def _patch(method: Callable[[TransactionTestCase], None]) -> None:
-    TransactionTestCase._fixture_teardown = method  # type: ignore[method-assign]  # on purpose
+    TransactionTestCase._fixture_teardown = method  # type: ignore[attr-defined]  # not in the stubs
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from psycopg.conninfo import make_conninfo
+
 from config.embedded.errors import UnsafeFolderError
 
 SUPERUSER = "counterfoil"
@@ -53,15 +55,15 @@ class Cluster:
         mark = hashlib.sha256(os.fsencode(self.pgdata)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"counterfoil-{mark}"
 
-    def conninfo(self, database: str = "postgres") -> dict[str, str | int]:
-        """Arguments for `psycopg.connect`."""
-        return {
-            "host": str(self.socket_folder),
-            "port": PORT,
-            "user": SUPERUSER,
-            "dbname": database,
-            "connect_timeout": 5,
-        }
+    def conninfo(self, database: str = "postgres") -> str:
+        """The argument of `psycopg.connect`."""
+        return make_conninfo(
+            host=str(self.socket_folder),
+            port=PORT,
+            user=SUPERUSER,
+            dbname=database,
+            connect_timeout=5,
+        )
 
 
 def make_private(folder: Path, owner: int) -> None:

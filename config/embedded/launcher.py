@@ -53,8 +53,9 @@ def stop(cluster: Cluster) -> bool:
         if postmaster.running(cluster) is None:
             return False
         owner = tools.owner_for(cluster.pgdata)
-        words = ["-D", cluster.pgdata, "-m", "fast", "-w", "-s", "-t", f"{STOP_LIMIT_S:.0f}"]
-        tools.run("pg_ctl", [*words, "stop"], owner, timeout_s=STOP_LIMIT_S + 5)
+        words: list[str | Path] = ["-D", cluster.pgdata, "-m", "fast", "-w", "-s"]
+        words += ["-t", f"{STOP_LIMIT_S:.0f}", "stop"]
+        tools.run("pg_ctl", words, owner, timeout_s=STOP_LIMIT_S + 5)
     return True
 
 
@@ -176,7 +177,7 @@ def _no_start(cluster: Cluster, said: str) -> str:
 
 def _create(cluster: Cluster, database: str) -> None:
     """Create `database` if it is not there. The caller holds the lock, so nobody else does."""
-    with psycopg.connect(**cluster.conninfo(), autocommit=True) as connection:  # type: ignore[arg-type]  # plain keywords
+    with psycopg.connect(cluster.conninfo(), autocommit=True) as connection:
         known = "SELECT 1 FROM pg_database WHERE datname = %s"
         if connection.execute(known, [database]).fetchone() is None:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))

@@ -20,7 +20,7 @@ def running(cluster: Cluster) -> int | None:
 def answers(cluster: Cluster) -> bool:
     """Whether a connection can be made now; false while it starts or recovers."""
     try:
-        psycopg.connect(**cluster.conninfo()).close()  # type: ignore[arg-type]  # plain keywords
+        psycopg.connect(cluster.conninfo()).close()
     except psycopg.OperationalError:
         return False
     return True
