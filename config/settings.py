@@ -132,6 +132,14 @@ Q_CLUSTER: dict[str, Any] = {
     "poll": 0.2,
 }
 
+# --- Workers ----------------------------------------------------------------------------------
+# Calls that one worker makes at the same time.
+COUNTERFOIL_CONCURRENCY: int = env.int("COUNTERFOIL_CONCURRENCY", default=32)
+# On where a q cluster runs: recording then asks it for a shift. Off, its tasks would pile up.
+COUNTERFOIL_QCLUSTER: bool = env.bool("COUNTERFOIL_QCLUSTER", default=False)
+# What runs here, as every attempt records it: a version or a commit.
+COUNTERFOIL_BUILD: str = env.str("COUNTERFOIL_BUILD", default="unversioned")[:60]
+
 # --- Language and time -----------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"
 USE_I18N = False

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -37,6 +37,7 @@ def ensure_running(cluster: Cluster, database: str = "postgres") -> None:
     Raises:
         EmbeddedError: it could not be made or started; the text holds the end of its log.
     """
+    _refuse_hostile(cluster.pgdata)
     cluster.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(cluster.lock):
         if not cluster.pgdata.exists():
@@ -56,6 +57,7 @@ def stop(cluster: Cluster) -> bool:
         words: list[str | Path] = ["-D", cluster.pgdata, "-m", "fast", "-w", "-s"]
         words += ["-t", f"{STOP_LIMIT_S:.0f}", "stop"]
         tools.run("pg_ctl", words, owner, timeout_s=STOP_LIMIT_S + 5)
+        _remove_empty(cluster.new_socket_folder)
     return True
 
 
@@ -73,6 +75,16 @@ def _locked(path: Path) -> Iterator[None]:
                     raise EmbeddedError(f"Another process holds {path}; is it stopped?") from None
                 time.sleep(PAUSE_S)
         yield
+
+
+def _refuse_hostile(path: Path) -> None:
+    """pg_ctl puts the path between double quotes into a line for the shell."""
+    for character in '"$`\\\n':
+        if character in str(path):
+            raise EmbeddedError(
+                f"The embedded PostgreSQL cannot live in {path}: its name holds {character!r}. "
+                "Set COUNTERFOIL_DATA to a folder without it."
+            )
 
 
 def _initialise(cluster: Cluster) -> None:
@@ -108,6 +120,12 @@ def _sweep_scratch(folder: Path) -> None:
     for left in folder.glob("initdb-*"):
         # The initdb of a killed launcher may still be writing; what it leaves goes next time.
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _remove_empty(socket_folder: Path) -> None:
+    """A folder under the temporary folder is left to nobody; the data folder is never empty."""
+    with suppress(OSError):
+        socket_folder.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL, with real processes and real kills."""
