@@ -1,0 +1,39 @@
+"""System checks: misconfiguration is found at start-up, with an id and a hint."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import connection
+
+OLDEST_POSTGRESQL = 150000
+
+
+@register(Tags.database)
+def database_is_postgresql(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """The promises rest on PostgreSQL's locks, triggers and clock; nothing else will do."""
+    engine = settings.DATABASES["default"]["ENGINE"]
+    if connection.vendor != "postgresql":
+        return [
+            Error(
+                f"The database engine is {engine}, but the ledgers need PostgreSQL.",
+                hint="Unset DATABASE_URL for the embedded one, or name a PostgreSQL server in it.",
+                id="delivery.E001",
+            )
+        ]
+    if not databases:
+        return []
+    connection.ensure_connection()
+    version = connection.pg_version
+    if version >= OLDEST_POSTGRESQL:
+        return []
+    return [
+        Error(
+            f"The database server is PostgreSQL {version // 10000}.",
+            hint="Use PostgreSQL 15 or newer.",
+            id="delivery.E002",
+        )
+    ]

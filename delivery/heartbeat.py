@@ -1,0 +1,63 @@
+"""A worker reports that it is alive, and how far its clock is from the database's."""
+
+import os
+import secrets
+import socket
+import time
+
+from django.conf import settings
+from django.db import connection
+
+from delivery.models import Worker as WorkerRow
+from delivery.submit import Identity
+from delivery.timing import boottime
+from ledgers.clock import ClockTimestamp
+
+BEAT_S = 5.0
+
+
+def new_identity() -> Identity:
+    """A name that no other process start has."""
+    host = socket.gethostname()[:60]
+    name = f"{host}:{os.getpid()}:{secrets.token_hex(3)}"
+    return Identity(name, host, settings.COUNTERFOIL_BUILD)
+
+
+class Heartbeat:
+    """Beats at most every five seconds; the row is made by the first beat."""
+
+    def __init__(self, who: Identity, mode: str) -> None:
+        self._who, self._mode = who, mode
+        self._next = 0.0
+
+    def beat(self, claimed: int, settled: int) -> None:
+        """Report, if it is time to."""
+        if boottime() < self._next:
+            return
+        self._next = boottime() + BEAT_S
+        row, _ = WorkerRow.objects.get_or_create(
+            name=self._who.name,
+            defaults={
+                "host": self._who.host,
+                "pid": os.getpid(),
+                "build": self._who.build,
+                "mode": self._mode,
+            },
+        )
+        WorkerRow.objects.filter(pk=row.pk).update(
+            beat_at=ClockTimestamp(), clock_offset_s=_clock_offset_s(), claimed=claimed, settled=settled
+        )
+
+    def stop(self, claimed: int, settled: int) -> None:
+        """Say good-bye, so that a silent end can be told from an orderly one."""
+        WorkerRow.objects.filter(name=self._who.name).update(
+            beat_at=ClockTimestamp(), stopped_at=ClockTimestamp(), claimed=claimed, settled=settled
+        )
+
+
+def _clock_offset_s() -> float:
+    before = time.time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        there = float(cursor.fetchone()[0])
+    return (before + time.time()) / 2 - there

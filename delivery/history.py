@@ -1,0 +1,265 @@
+"""Reading the facts of many deliveries at once, with one statement per table."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from delivery.channels.contract import Adapter
+from delivery.channels.registry import adapter_for
+from delivery.channels.secrets import SecretError, fingerprint, read_secret
+from delivery.channels.missing import NoAdapter
+from delivery.errors import UnknownAdapterError
+from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
+from ledgers.canonical import Json, sha256
+from ledgers.models import Channel
+from ledgers.states import DeliveryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A message as it was frozen. `parts` is empty and `unreadable` says why, if it is damaged."""
+
+    parts: tuple[Json, ...]
+    unreadable: str
+
+
+@dataclass(slots=True)
+class Way:
+    """A channel as it is now: its row, its adapter, and what holds everything on it."""
+
+    channel: Channel
+    adapter: Adapter
+    fingerprint: str
+    held: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One delivery under decision: its guarded row, its facts, and what submitting it takes."""
+
+    id: int
+    delivery_id: UUID
+    status: DeliveryStatus
+    version: int
+    fence: int
+    message_id: int
+    channel_id: int
+    destination: str
+    part: int
+    generation: int
+    body_hash: str
+    key: str
+    recognizer: str
+    provider_message_id: str
+    leased: bool
+    facts: Facts
+    now: datetime
+
+
+@dataclass(slots=True)
+class Ways:
+    """The channels of one wave, read once: a pause or another credential counts from the next."""
+
+    ways: dict[int, Way] = field(default_factory=dict)
+
+    def of(self, channel_id: int) -> Way:
+        if channel_id not in self.ways:
+            channel = Channel.objects.select_related("credential").get(pk=channel_id)
+            self.ways[channel_id] = open_way(channel)
+        return self.ways[channel_id]
+
+
+def open_way(channel: Channel) -> Way:
+    """A channel with its adapter and everything that holds all of its deliveries now."""
+    reasons, mark = [], ""
+    adapter: Adapter
+    try:
+        adapter = adapter_for(channel)
+    except UnknownAdapterError as error:
+        # A channel that cannot work holds its own deliveries, and nobody else's.
+        adapter = NoAdapter(channel.settings, str)
+        reasons.append(str(error))
+    if channel.paused_at is not None:
+        reasons.append(f"channel paused: {channel.pause_reason}")
+    try:
+        secret = read_secret(channel.credential.secret_ref)
+        mark = fingerprint(secret) if secret else "none"
+    except SecretError as error:
+        reasons.append(f"credential {channel.credential.name} unavailable: {error}")
+    if mark and channel.credential.fingerprint not in {"", mark}:
+        reasons.append(f"credential {channel.credential.name} is of another identity")
+    if why := adapter.ready():
+        reasons.append(f"not ready: {why}")
+    return Way(channel, adapter, mark, tuple(reasons))
+
+
+def read(ids: Iterable[int], ways: Ways) -> list[Case]:
+    """The cases of these deliveries, in id order.
+
+    The rows are read before their attempts and evidence. A fact that arrives in between raises
+    the row's version, so a decision made without it changes nothing.
+    """
+    wanted = sorted(set(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, [wanted])
+        names = [column.name for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        # A row as it was recorded has no past: nothing has raised its version yet.
+        tried = [r["id"] for r in rows if r["row_version"] > 1 or r["generation"] > 1]
+        attempts = _grouped(cursor, _ATTEMPTS, tried)
+        evidence = _grouped(cursor, _EVIDENCE, tried)
+    return [_case(row, attempts, evidence, ways) for row in rows]
+
+
+def _grouped(cursor: Any, sql: str, ids: Sequence[int]) -> dict[int, list[tuple[Any, ...]]]:
+    grouped: dict[int, list[tuple[Any, ...]]] = {}
+    if ids:
+        cursor.execute(sql, [ids])
+        for row in cursor.fetchall():
+            grouped.setdefault(row[0], []).append(row[1:])
+    return grouped
+
+
+def _case(
+    row: Mapping[str, Any],
+    attempts: Mapping[int, list[tuple[Any, ...]]],
+    evidence: Mapping[int, list[tuple[Any, ...]]],
+    ways: Ways,
+) -> Case:
+    way = ways.of(row["channel_id"])
+    held = list(way.held)
+    if row["held_reason"]:
+        held.append(f"everything is held: {row['held_reason']}")
+    if way.channel.requires_approval and row["decision"] not in {"try_again", "send_again"}:
+        held.append("approval required")
+    facts = Facts(
+        delivery_id=str(row["delivery_id"]),
+        generation=row["generation"],
+        attempts=tuple(AttemptFact(*a) for a in attempts.get(row["id"], ())),
+        evidence=tuple(EvidenceFact(*e) for e in evidence.get(row["id"], ())),
+        policy=_policy(way, row["contract"]),
+        key_first_used_at=row["key_first_used_at"],
+        not_before=row["not_before"],
+        not_after=row["not_after"],
+        withdrawn=row["withdrawn"],
+        rewound_at=row["rewound_at"],
+        decision=row["decision"],
+        decided_at=row["decided_at"],
+        earlier_part_open=row["earlier_part_open"],
+        held=tuple(held),
+    )
+    return Case(
+        id=row["id"],
+        delivery_id=row["delivery_id"],
+        status=DeliveryStatus(row["status"]),
+        version=row["row_version"],
+        fence=row["fence"],
+        message_id=row["message_id"],
+        channel_id=row["channel_id"],
+        destination=row["destination"],
+        part=row["part"],
+        generation=row["generation"],
+        body_hash=row["body_hash"],
+        key=row["idempotency_key"],
+        recognizer=row["recognizer"],
+        provider_message_id=row["provider_message_id"],
+        leased=row["leased"],
+        facts=facts,
+        now=row["now"],
+    )
+
+
+def _policy(way: Way, contract: str) -> Policy:
+    """The channel's policy now, with the promises that its provider gave when recorded."""
+    declared = json.loads(contract)
+    channel = way.channel
+    surface = declared["surface"] is not None
+    return Policy(
+        retry_schedule=tuple(channel.retry_schedule),
+        look_up_schedule=tuple(channel.look_up_schedule),
+        max_attempts=channel.max_attempts,
+        deadline_s=channel.deadline_s,
+        margin_s=channel.margin_s,
+        processing_s=declared["processing_s"],
+        key_honoured=declared["key"] is not None,
+        key_scope=key_scope(declared["key_scope"], way.fingerprint),
+        window_s=declared["window"]["seconds"],
+        can_look_up=declared["look_up_by_key"] or declared["look_up_by_id"] or surface,
+        resend_after_absent=channel.resend_after_absent == "automatic",
+    )
+
+
+def key_scope(kind: str, mark: str) -> str:
+    """Within whose name a key is honoured; another scope means that the key is new there."""
+    if kind == "none":
+        return ""
+    return "endpoint" if kind == "endpoint" else f"{kind}:{mark}"
+
+
+def read_contents(message_ids: Iterable[int], ways: Ways) -> dict[int, Content]:
+    """The frozen contents of messages, each checked against its hash and split again."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, channel_id, payload, payload_hash, parts FROM ledgers_message"
+            " WHERE id = ANY(%s)",
+            [sorted(set(message_ids))],
+        )
+        return {row[0]: _content(ways.of(row[1]), *row[2:]) for row in cursor.fetchall()}
+
+
+def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Content:
+    if payload is None:
+        return Content((), "the content was erased")
+    if sha256(payload) != payload_hash:
+        return Content((), "content unreadable: it does not match the hash it was recorded with")
+    split = tuple(way.adapter.split(json.loads(payload)))
+    if len(split) != parts:
+        return Content((), f"content unreadable: it splits into {len(split)} parts, not {parts}")
+    return Content(split, "")
+
+
+_ROWS = """
+SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence, d.message_id,
+    m.channel_id, d.destination, d.part, d.generation, d.body_hash, d.idempotency_key, d.recognizer,
+    d.provider_message_id, d.attempt_count, d.key_first_used_at, d.rewound_at,
+    d.withdrawn_at IS NOT NULL AS withdrawn, d.decision, d.decided_at,
+    m.contract::text AS contract, m.not_before, m.not_after,
+    COALESCE(o.leased AND o.due_at > clock_timestamp(), false) AS leased,
+    COALESCE((SELECT i.held_reason FROM ledgers_installation i WHERE i.held_at IS NOT NULL), '')
+        AS held_reason,
+    d.part > 1 AND EXISTS (
+        SELECT 1 FROM ledgers_delivery e
+        WHERE e.message_id = d.message_id AND e.destination = d.destination AND e.part < d.part
+        GROUP BY e.part HAVING NOT bool_or(e.status = 'delivered')
+    ) AS earlier_part_open
+FROM ledgers_delivery d
+JOIN ledgers_message m ON m.id = d.message_id
+LEFT JOIN ledgers_outboxitem o ON o.delivery_id = d.id
+WHERE d.id = ANY(%s) ORDER BY d.id"""
+
+# An attempt is held while it is open and the item is leased under its own fence.
+_ATTEMPTS = """
+SELECT d.id, e.generation, a.number, a.outcome, a.opened_at, a.closed_at, a.lease_until,
+    a.deadline_s,
+    a.closed_at IS NULL AND a.fence = e.fence
+        AND COALESCE(o.leased AND o.due_at > clock_timestamp(), false),
+    a.key_scope, a.retry_after_s, a.permanent
+FROM ledgers_delivery d
+JOIN ledgers_delivery e
+    ON e.message_id = d.message_id AND e.destination = d.destination AND e.part = d.part
+JOIN ledgers_attempt a ON a.delivery_id = e.id
+LEFT JOIN ledgers_outboxitem o ON o.delivery_id = e.id
+WHERE d.id = ANY(%s) ORDER BY d.id, e.generation, a.number"""
+
+_EVIDENCE = """
+SELECT d.id, e.generation, v.method, v.verdict, v.taken_at, v.covered_from
+FROM ledgers_delivery d
+JOIN ledgers_delivery e
+    ON e.message_id = d.message_id AND e.destination = d.destination AND e.part = d.part
+JOIN ledgers_evidence v ON v.delivery_id = e.id
+WHERE d.id = ANY(%s) ORDER BY d.id, v.id"""

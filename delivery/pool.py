@@ -1,0 +1,77 @@
+"""A pool of threads that do nothing but network calls, and tell a selector when one has ended.
+
+Daemon threads: a call that hangs past its deadline (a caller's own sender can) must not keep the
+process from ending.
+"""
+
+import os
+import queue
+import threading
+from collections import deque
+from typing import Protocol
+
+
+class Job(Protocol):
+    """A call that never raises."""
+
+    @property
+    def channel_id(self) -> int: ...
+
+    def run(self) -> None: ...
+
+
+class Pool:
+    """Runs jobs, at most `size` at once. `fileno()` becomes readable when one has ended."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.busy = 0
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._done: deque[Job] = deque()
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._threads = 0
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def start(self, job: Job) -> None:
+        """Run a job as soon as a thread is free; the caller keeps `busy` at or below `size`."""
+        self.busy += 1
+        if self._threads < min(self.busy, self.size):
+            self._threads += 1
+            threading.Thread(target=self._work, daemon=True, name=f"call-{self._threads}").start()
+        self._jobs.put(job)
+
+    def collect(self) -> list[Job]:
+        """The jobs that have ended since the last look, in that order."""
+        self._drain()
+        ended = []
+        while self._done:
+            ended.append(self._done.popleft())
+        self.busy -= len(ended)
+        return ended
+
+    def interrupt(self) -> None:
+        """Make `fileno()` readable. Safe in a signal handler."""
+        try:
+            os.write(self._writer, b"!")
+        except BlockingIOError:
+            pass  # it is full, so it is readable
+
+    def close(self) -> None:
+        """End idle threads; one that still hangs in a call ends with the process."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.run()
+            self._done.append(job)
+            self.interrupt()
+
+    def _drain(self) -> None:
+        try:
+            while len(os.read(self._reader, 4096)) == 4096:  # noqa: PLR2004  a full read: more may follow
+                pass
+        except BlockingIOError:
+            pass

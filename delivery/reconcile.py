@@ -1,0 +1,125 @@
+"""Reconcile: ask the outside world what it really has, and keep what it shows as evidence.
+
+By key, then by the provider's id, then by scanning for the recognizer. The adapter says what it
+saw and how completely; whether "nothing found" counts as absent is a question of time as well, and
+the rules answer that (`Facts.settled_at`).
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db import transaction
+
+from delivery import hooks
+from delivery.channels.contract import Adapter, Finding, Query
+from delivery.decide import Decided, carry_out, decide
+from delivery.history import Case, Ways, read
+from delivery.submit import storable
+from delivery.timing import boottime
+from ledgers import evidence, moves
+from ledgers.boundaries import boundary
+from ledgers.evidence import Sighting
+from ledgers.states import DeliveryStatus
+
+logger = logging.getLogger(__name__)
+
+# A search begins this much before the first attempt, in case the provider's clock is behind.
+CLOCK_ALLOWANCE = timedelta(minutes=5)
+
+
+@dataclass(slots=True)
+class Search:
+    """One search for one delivery: run in a thread, settled by the main one."""
+
+    case: Case
+    query: Query
+    adapter: Adapter
+    deadline_s: float
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def channel_id(self) -> int:
+        return self.case.channel_id
+
+    def run(self) -> None:
+        """Search and keep what was seen. Never raises."""
+        try:
+            for finding in self.adapter.look_up(self.query, boottime() + self.deadline_s):
+                self.findings.append(finding)
+                if finding.verdict in {"found", "found_many"}:
+                    break
+        except Exception as error:
+            logger.exception("searching for delivery %s failed", self.case.delivery_id)
+            self.findings.append(_nothing(f"the search failed: {type(error).__name__}"))
+        if not self.findings:
+            self.findings.append(_nothing("the adapter had nothing to ask"))
+        boundary("searched")
+
+    def sightings(self, seen_by: str) -> list[Sighting]:
+        """What was seen, as the ledger keeps it; taken when the search began."""
+        return [
+            Sighting(
+                delivery_id=self.case.id,
+                taken_at=self.case.now,
+                method=finding.method,
+                verdict=finding.verdict,
+                searched=storable(finding.searched),
+                why=storable(finding.why),
+                covered_from=finding.covered_from,
+                pages=finding.pages,
+                provider_message_id=storable(finding.provider_message_id),
+                response=storable(finding.response),
+                seen_by=seen_by,
+            )
+            for finding in self.findings
+        ]
+
+
+def _nothing(why: str) -> Finding:
+    return Finding(method="surface_scan", verdict="inconclusive", searched="", why=why)
+
+
+def search_for(decided: Decided, ways: Ways) -> Search:
+    """What to look for. `taken_at` is the moment of the decision, before the search begins."""
+    case, way = decided.case, ways.of(decided.case.channel_id)
+    first = min((a.opened_at for a in decided.facts.attempts), default=case.facts.rewound_at)
+    query = Query(
+        delivery_id=str(case.delivery_id),
+        key=case.key,
+        recognizer=case.recognizer,
+        destination=case.destination,
+        provider_message_id=case.provider_message_id,
+        since=(first or case.now) - CLOCK_ALLOWANCE,
+    )
+    return Search(case, query, way.adapter, way.channel.deadline_s)
+
+
+def settle_searches(searches: Sequence[Search], actor: str, *, leased: bool = True) -> list[Decided]:
+    """Keep the evidence and move the rows to where the whole history now puts them; one commit.
+
+    Args:
+        searches: finished searches.
+        actor: who searched.
+        leased: the worker holds the rows' leases; an operator's look does not.
+
+    Returns:
+        the decisions that followed.
+    """
+    if not searches:
+        return []
+    fences = {search.case.id: search.case.fence for search in searches}
+    with transaction.atomic():
+        moves.hold(fences)
+        evidence.add_sightings([s for search in searches for s in search.sightings(actor)])
+        boundary("evidence-stored")
+        decided = [decide(case) for case in read(fences, Ways())]
+        mine = [d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]]
+        others = [d for d in decided if d not in mine]
+        carry_out(mine, actor)
+        carry_out(others, actor, leased=False)
+    boundary("reconciled")
+    hooks.tell([d.case for d in decided if d.move.status == DeliveryStatus.DELIVERED])
+    return decided
+

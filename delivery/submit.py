@@ -1,0 +1,217 @@
+"""Submit: render, write the attempt ahead, then call the channel exactly once.
+
+What leaves this process is what was written ahead: one attempt row, one submission. The call runs
+in a thread of the worker's pool, outside any transaction and without a database connection.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db import connection, transaction
+
+from delivery.authority import allowed_by, frozen_authority
+from delivery.channels.contract import Adapter, Envelope, Rendered
+from delivery.decide import Decided, hold_back
+from delivery.errors import HeldBackError, OpenTransactionError
+from delivery.history import Content, Ways
+from delivery.journal import CallJournal, LastCheck
+from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
+from ledgers import moves
+from ledgers.boundaries import boundary
+from ledgers.canonical import sha256
+from ledgers.evidence import Closing
+from ledgers.moves import Opening
+from ledgers.outbox import Claimed
+
+logger = logging.getLogger(__name__)
+
+RESENT_MARKER = "(sent again by a person's decision; an earlier copy may have arrived)"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who works: one process start. `build` tells which code it runs."""
+
+    name: str
+    host: str
+    build: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A decided submission with its bytes. Nothing is on record yet."""
+
+    decided: Decided
+    rendered: Rendered
+    adapter: Adapter
+
+
+@dataclass(slots=True)
+class Call:
+    """An attempt on record whose submission may now happen, once."""
+
+    delivery_pk: int
+    channel_id: int
+    fence: int
+    attempt_id: int
+    key: str
+    rendered: Rendered
+    adapter: Adapter
+    journal: CallJournal
+    outcome: Outcome = field(default=Ambiguous("the call has not ended"))
+
+    def run(self) -> None:
+        """Put it on the wire and keep the outcome. Never raises."""
+        self.outcome = _submit(self)
+        boundary("accepted" if isinstance(self.outcome, Accepted) else "answered")
+
+    def closing(self) -> Closing:
+        """The attempt's end, as the ledger keeps it."""
+        outcome, journal = self.outcome, self.journal
+        return Closing(
+            attempt_id=self.attempt_id,
+            outcome=outcome.outcome,
+            phase=journal.phase,
+            bytes_written=journal.bytes_written,
+            permanent=isinstance(outcome, Refused) and outcome.permanent,
+            replayed=isinstance(outcome, Accepted) and outcome.replayed,
+            retry_after_s=(
+                outcome.retry_after_s if isinstance(outcome, Deferred | InFlight) else None
+            ),
+            provider_message_id=(
+                outcome.provider_message_id if isinstance(outcome, Accepted) else ""
+            ),
+            response=storable(outcome.response),
+            error="" if isinstance(outcome, Accepted) else storable(outcome.why),
+        )
+
+
+def render(decided: Decided, contents: Mapping[int, Content], ways: Ways) -> Ready | Decided:
+    """The bytes of one submission, or the decision that takes its place.
+
+    A destination outside the credential's rules, content that no longer matches its hash, or a
+    renderer that has changed stops it here, before anything is written or sent.
+    """
+    case, way = decided.case, ways.of(decided.case.channel_id)
+    content = contents[case.message_id]
+    if content.unreadable:
+        return hold_back(decided, unreadable=content.unreadable)
+    rules = way.channel.credential.destination_rules
+    if allowed_by(case.destination, rules) is None:
+        return hold_back(decided, held="destination outside the credential's rules")
+    envelope = Envelope(
+        content=content.parts[case.part - 1],
+        destination=case.destination,
+        part=case.part,
+        parts=len(content.parts),
+        recognizer=case.recognizer,
+        marker=RESENT_MARKER if case.generation > 1 else "",
+    )
+    try:
+        rendered = way.adapter.render(envelope)
+    except Exception as error:
+        # One message that cannot be rendered must not stop the others.
+        logger.exception("rendering delivery %s failed", case.delivery_id)
+        return hold_back(decided, held=f"the renderer failed: {type(error).__name__}")
+    if sha256(rendered.body) != case.body_hash:
+        return hold_back(decided, held="the renderer changed since this was recorded")
+    return Ready(decided, rendered, way.adapter)
+
+
+def write_ahead(
+    ready: Sequence[Ready], leases: Mapping[int, Claimed], mark: float, ways: Ways, who: Identity
+) -> list[Call]:
+    """Commit one attempt row per submission; only what comes back may be sent.
+
+    Args:
+        ready: rendered submissions of rows that this worker has claimed.
+        leases: the claims, by delivery id.
+        mark: `boottime()` taken before the claim was sent.
+        ways: the channels of this wave.
+        who: the worker.
+    """
+    with transaction.atomic():
+        moves.hold(item.decided.case.id for item in ready)
+        opened = moves.begin([_opening(item, ways, who) for item in ready])
+    boundary("written-ahead")
+    calls = []
+    for item in ready:
+        case = item.decided.case
+        attempt = opened.get(case.id)
+        if attempt is None:
+            continue  # a fact arrived or the lease ended: it comes round again
+        check = _last_check(item, leases[case.id], mark, ways)
+        deadline_s = item.decided.facts.policy.deadline_s
+        calls.append(
+            Call(
+                delivery_pk=case.id,
+                channel_id=case.channel_id,
+                fence=attempt.fence,
+                attempt_id=attempt.attempt_id,
+                key=case.key,
+                rendered=item.rendered,
+                adapter=item.adapter,
+                journal=CallJournal(deadline_s, check),
+            )
+        )
+    return calls
+
+
+def _opening(item: Ready, ways: Ways, who: Identity) -> Opening:
+    case, way = item.decided.case, ways.of(item.decided.case.channel_id)
+    rule = allowed_by(case.destination, way.channel.credential.destination_rules)
+    return Opening(
+        change=item.decided.change(who.name, due_at=None, fence=case.fence),
+        worker=who.name,
+        host=who.host,
+        build=who.build,
+        key_scope=item.decided.facts.policy.key_scope,
+        authority=frozen_authority(way.channel, way.fingerprint, rule),
+        deadline_s=way.channel.deadline_s,
+    )
+
+
+def _last_check(item: Ready, claimed: Claimed, mark: float, ways: Ways) -> LastCheck:
+    """The limits of the decision on the clock that counts suspension.
+
+    `mark` was read before the claim was sent and so is no later than the claim's `now`: every
+    limit computed from it is on the safe side.
+    """
+    policy, before = item.decided.facts.policy, item.decided.move.before
+    lease_s = (claimed.lease_until - claimed.now).total_seconds()
+    return LastCheck(
+        lease_limit=mark + lease_s - policy.deadline_s - policy.margin_s,
+        decision_limit=None if before is None else mark + (before - claimed.now).total_seconds(),
+    )
+
+
+def _submit(call: Call) -> Outcome:
+    try:
+        call.journal.look()
+        return call.adapter.submit(call.rendered, call.key, call.journal)
+    except HeldBackError as error:
+        return NotSent(str(error), tried=False)
+    except Exception as error:
+        # An adapter's bug: nothing is known about how far it got.
+        logger.exception("the adapter failed on attempt %s", call.attempt_id)
+        return Ambiguous(f"the adapter failed: {type(error).__name__}")
+
+
+def refuse_inside_transaction() -> None:
+    """Sending inside a transaction is refused: a roll-back would forget what was sent.
+
+    Raises:
+        OpenTransactionError: before any byte leaves.
+    """
+    if connection.in_atomic_block:
+        raise OpenTransactionError(
+            "refusing to send inside a transaction: a roll-back would forget what was sent."
+            " Record inside it, and let a worker send after the commit."
+        )
+
+
+def storable(text: str, limit: int = 4096) -> str:
+    """Remote text as PostgreSQL can keep it: no NUL, no lone surrogate, capped in characters."""
+    return text[:limit].replace("\x00", "�").encode("utf-8", "replace").decode("utf-8")
+

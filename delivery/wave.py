@@ -1,0 +1,83 @@
+"""One wave: what was claimed together is decided, written ahead and handed out together."""
+
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+
+from delivery.decide import Decided, carry_out, decide
+from delivery.history import Ways, read, read_contents
+from delivery.next_move import Kind
+from delivery.reconcile import Search, search_for
+from delivery.submit import Call, Identity, Ready, refuse_inside_transaction, render, write_ahead
+from ledgers import moves, outbox
+from ledgers.boundaries import boundary
+from ledgers.outbox import Claimed
+
+Jobs = list[Call | Search]
+
+
+def open_wave(claimed: Iterable[Claimed], mark: float, who: Identity) -> Jobs:
+    """Decide about claimed deliveries and prepare every call that follows from it.
+
+    Args:
+        claimed: leases just taken.
+        mark: `boottime()` read before the claim was sent.
+        who: the worker.
+
+    Returns:
+        calls whose attempts are on record and searches, ready for the pool. Whatever needs no
+        network has been carried out.
+
+    Raises:
+        delivery.errors.OpenTransactionError: if the caller has a transaction open.
+    """
+    refuse_inside_transaction()
+    leases = {item.delivery_id: item for item in claimed}
+    boundary("claimed")
+    ways = Ways()
+    cases = read(leases, ways)
+    decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
+    now, later = _split(decided)
+    rendered = _render(now, ways)
+    ready = [item for item in rendered if isinstance(item, Ready)]
+    later += [item for item in rendered if isinstance(item, Decided)]
+    searches = [item for item in later if _can_start(item, Kind.LOOK_UP)]
+    _carry_out([item for item in later if item not in searches], leases, who)
+    calls = write_ahead(ready, leases, mark, ways, who) if ready else []
+    _hand_back(leases, ready, calls)
+    return [*calls, *(search_for(item, ways) for item in searches)]
+
+
+def _can_start(item: Decided, kind: Kind) -> bool:
+    """Whether its call may start now. A row found in flight is first put where it belongs."""
+    return item.move.kind == kind and item.move.status == item.case.status
+
+
+def _split(decided: Iterable[Decided]) -> tuple[list[Decided], list[Decided]]:
+    now, later = [], []
+    for item in decided:
+        (now if _can_start(item, Kind.SUBMIT) else later).append(item)
+    return now, later
+
+
+def _render(now: list[Decided], ways: Ways) -> list[Ready | Decided]:
+    if not now:
+        return []
+    contents = read_contents((item.case.message_id for item in now), ways)
+    return [render(item, contents, ways) for item in now]
+
+
+def _carry_out(decided: list[Decided], leases: Mapping[int, Claimed], who: Identity) -> None:
+    if not decided:
+        return
+    with transaction.atomic():
+        moves.hold(item.case.id for item in decided)
+        done = carry_out(decided, who.name)
+    missed = {item.case.id for item in decided} - done
+    outbox.release({row_id: leases[row_id].fence for row_id in missed})
+
+
+def _hand_back(leases: Mapping[int, Claimed], ready: list[Ready], calls: list[Call]) -> None:
+    """What fell out between decision and write-ahead is looked at again at once."""
+    missed = {item.decided.case.id for item in ready} - {call.delivery_pk for call in calls}
+    outbox.release({row_id: leases[row_id].fence for row_id in missed})

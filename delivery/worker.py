@@ -1,0 +1,168 @@
+"""The worker's loop: claim, hand out, collect, settle. Any number of them on any number of hosts.
+
+The main thread owns the database connection; threads of a pool only make calls. The loop waits on
+one selector: the wake-ups from the database and the pool's pipe. A slow destination holds up
+nobody else, and an answer that cannot be written now is kept and written later, never sent again.
+"""
+
+import logging
+import selectors
+from collections import Counter
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+
+from delivery.claim import claim
+from delivery.heartbeat import Heartbeat, new_identity
+from delivery.journal import stop_sign
+from delivery.listener import Listener
+from delivery.pool import Pool
+from delivery.reconcile import Search, settle_searches
+from delivery.settle import settle
+from delivery.submit import Call
+from delivery.timing import boottime
+from delivery.wave import open_wave
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.5  # what a lost wake-up costs
+DATABASE_PAUSE_S = 1.0  # between tries while the database is away
+DRAIN_S = 30.0  # how long an ending worker keeps trying to write what it knows
+
+
+class Worker:
+    """One worker. `mode` is `resident` (manage.py deliver) or `shift` (under a q cluster)."""
+
+    def __init__(self, mode: str = "resident", concurrency: int | None = None) -> None:
+        self.who = new_identity()
+        self.settled = 0
+        self.claimed = 0
+        self._pool = Pool(concurrency or settings.COUNTERFOIL_CONCURRENCY)
+        self._heartbeat = Heartbeat(self.who, mode)
+        self._busy: Counter[int] = Counter()  # calls under way, by channel id
+        self._calls: list[Call] = []
+        self._searches: list[Search] = []
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Finish what is on the wire, hand back the rest, end. Safe in a signal handler."""
+        self._stopping = True
+        stop_sign.set("the worker is ending")
+        self._pool.interrupt()
+
+    def run(self) -> None:
+        """Work until `stop` is called."""
+        listener = Listener()
+        try:
+            while not self._stopping:
+                if not self._turn():
+                    self._wait(listener)
+        finally:
+            listener.close()
+            self._drain()
+
+    def run_shift(self, seconds: float) -> int:
+        """Work what is due, at most for so long, and return how much was settled."""
+        end = boottime() + seconds
+        while self._turn() or self._pool.busy or self._unsettled:
+            if boottime() >= end:
+                break
+            self._wait(None)
+        self._drain()
+        return self.settled
+
+    @property
+    def _unsettled(self) -> int:
+        return len(self._calls) + len(self._searches)
+
+    def _turn(self) -> bool:
+        """Collect, settle and claim once; tell whether anything was claimed."""
+        try:
+            self._collect()
+            self._settle()
+            self._heartbeat.beat(self.claimed, self.settled)
+            return self._claim()
+        except (DatabaseError, InterfaceError):
+            # What is in `_calls` is known but not written: it is written when the database is back.
+            logger.exception("the ledger cannot be written now; %d answers are kept", self._unsettled)
+            self._pause()
+            return False
+
+    def _collect(self) -> None:
+        for job in self._pool.collect():
+            self._busy[job.channel_id] -= 1
+            if isinstance(job, Call):
+                self._calls.append(job)
+            elif isinstance(job, Search):
+                self._searches.append(job)
+
+    def _settle(self) -> None:
+        if self._calls:
+            settle(self._calls, self.who.name)
+            self.settled += len(self._calls)
+            self._calls = []
+        if self._searches:
+            settle_searches(self._searches, self.who.name)
+            self._searches = []
+
+    def _claim(self) -> bool:
+        free = self._pool.size - self._pool.busy
+        if free <= 0 or self._stopping:
+            return False
+        mark = boottime()
+        claimed = claim(free, self._busy)
+        if not claimed:
+            return False
+        self.claimed += len(claimed)
+        for job in open_wave(claimed, mark, self.who):
+            self._busy[job.channel_id] += 1
+            self._pool.start(job)
+        return True
+
+    def _wait(self, listener: Listener | None) -> None:
+        """Until a call ends, a wake-up comes, or it is time to poll."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._pool, selectors.EVENT_READ)
+            descriptor = listener.fileno() if listener else None
+            if descriptor is not None:
+                selector.register(descriptor, selectors.EVENT_READ)
+            selector.select(POLL_S)
+        if listener:
+            listener.drain()
+
+    def _pause(self) -> None:
+        connection.close()
+        close_old_connections()
+        with selectors.DefaultSelector() as selector:
+            selector.select(DATABASE_PAUSE_S)
+
+    def _drain(self) -> None:
+        """Wait for calls that are on the wire and write down what they came to."""
+        end = boottime() + DRAIN_S
+        while (self._pool.busy or self._unsettled) and boottime() < end:
+            try:
+                self._collect()
+                self._settle()
+            except (DatabaseError, InterfaceError):
+                logger.exception("the ledger cannot be written now; trying again")
+                self._pause()
+                continue
+            if self._pool.busy:
+                self._wait(None)
+        self._say_what_is_lost()
+        self._pool.close()
+
+    def _say_what_is_lost(self) -> None:
+        for call in self._calls:
+            logger.error(
+                "attempt %s of delivery %s ended as %s (provider's id %r), and that could not be"
+                " written: the delivery becomes unknown",
+                call.attempt_id,
+                call.delivery_pk,
+                call.outcome.outcome,
+                getattr(call.outcome, "provider_message_id", ""),
+            )
+        try:
+            self._heartbeat.stop(self.claimed, self.settled)
+        except (DatabaseError, InterfaceError):
+            logger.warning("the worker's end could not be written")

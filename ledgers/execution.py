@@ -1,0 +1,265 @@
+"""Steps of the execution ledger: start, lease, complete and fail units of work.
+
+Every function works in one short transaction, or inside the caller's. Times are the database's.
+"""
+
+import json
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+
+from ledgers.canonical import Json, canonical_json, check_name, sha256
+from ledgers.clock import ClockTimestamp
+from ledgers.errors import (
+    ConflictError,
+    CrashLoopError,
+    InvalidValueError,
+    LeaseHeldError,
+    LeaseLostError,
+    RunEndedError,
+)
+from ledgers.models import Run, Step
+from ledgers.runs import DEATHS_ALLOWED, crash_loop_text
+from ledgers.states import RunStatus, StepStatus
+from ledgers.trail import log
+
+DEFAULT_LEASE_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A started step. `done`: it was completed before and `result` is what counts.
+
+    `fence`: proof that the lease is still the caller's; 0 where the step was done already.
+    """
+
+    step_pk: int
+    run_id: str
+    step_id: str
+    version: int
+    fence: int
+    done: bool
+    result: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a step's completion came to. `first`: this call's result is the one that stands."""
+
+    result: Json
+    first: bool
+
+
+def start_step(
+    run: Run,
+    step_id: str,
+    *,
+    input: Json = None,  # noqa: A002  the caller's word for it
+    version: int = 1,
+    lease_s: float = DEFAULT_LEASE_S,
+) -> Lease:
+    """Start a unit of work, or learn that it is done.
+
+    Args:
+        run: an open run.
+        step_id: its name within the run.
+        input: what it works from; only its hash is kept, to recognise the same work again.
+        version: raise it to do the step anew on purpose, with other input.
+        lease_s: seconds after which a silent process counts as dead; renew in time.
+
+    Raises:
+        ConflictError: the step was started with another input under this version.
+        LeaseHeldError: another process is at it.
+        CrashLoopError: it has killed its process too often.
+        RunEndedError: the run is completed and this step is not in it.
+        InvalidValueError: a name, the input or the version cannot be kept.
+    """
+    check_name(step_id, "step_id")
+    _check_version(version)
+    if not lease_s > 0:
+        raise InvalidValueError("lease_s", f"is {lease_s!r}", "a number of seconds above 0")
+    digest = sha256(canonical_json(input, "input"))
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=run.pk)
+        step = Step.objects.filter(run=run, step_id=step_id, version=version).first()
+        if step is None:
+            return _start_new(run, step_id, version, digest, lease_s)
+        if step.input_hash != digest:
+            raise ConflictError(
+                f"step {step_id!r} version {version} of run {run.run_id!r} was started with input"
+                f" {step.input_hash[:12]}…, now it comes with {digest[:12]}…. Pass the same input,"
+                f" or version={version + 1} to do it anew on purpose."
+            )
+        if step.status == StepStatus.COMPLETED:
+            return _lease(run, step, done=True)
+    # Outside the first transaction: a death that is found is recorded even if the start is refused.
+    return _start_again(run, step, lease_s)
+
+
+def _check_version(version: object) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**31:
+        raise InvalidValueError("version", f"is {version!r}", "a whole number from 1")
+
+
+def _start_new(run: Run, step_id: str, version: int, digest: str, lease_s: float) -> Lease:
+    if run.status == RunStatus.COMPLETED:
+        raise RunEndedError(
+            f"run {run.run_id!r} is completed and has no step {step_id!r}. Open a run of its own."
+        )
+    if run.status == RunStatus.CRASH_LOOP:
+        raise CrashLoopError(crash_loop_text(run))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO ledgers_step (run_id, step_id, version, input_hash, status, result,"
+            " result_ref, result_hash, announces, lease_until, fence, starts, deaths, error,"
+            " started_at, finished_at)"
+            " VALUES (%s, %s, %s, %s, 'running', NULL, '', '', '[]', clock_timestamp()"
+            " + make_interval(secs => %s), nextval('ledgers_fence'), 1, 0, '', clock_timestamp(),"
+            " NULL) RETURNING id",
+            [run.pk, step_id, version, digest, lease_s],
+        )
+        (pk,) = cursor.fetchone()
+    step = Step.objects.get(pk=pk)
+    log("start_step", run.agent, step=step, detail={"starts": 1})
+    return _lease(run, step)
+
+
+def _start_again(run: Run, step: Step, lease_s: float) -> Lease:
+    if _mark_death(run, step):
+        raise CrashLoopError(crash_loop_text(run))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ledgers_step SET status = 'running', fence = nextval('ledgers_fence'),"
+            " starts = starts + 1, error = '', started_at = clock_timestamp(), finished_at = NULL,"
+            " lease_until = clock_timestamp() + make_interval(secs => %s)"
+            " WHERE id = %s AND (status = 'failed' OR (status = 'running' AND lease_until <="
+            " clock_timestamp())) RETURNING id",
+            [lease_s, step.pk],
+        )
+        # Zero rows: its lease is held, or it was completed a moment ago.
+        taken = cursor.fetchone() is not None
+        step.refresh_from_db()
+        if taken:
+            log("start_step", run.agent, step=step, detail={"starts": step.starts})
+    if not taken and step.status == StepStatus.COMPLETED:
+        return _lease(run, step, done=True)
+    if not taken:
+        raise LeaseHeldError(
+            f"step {step.step_id!r} of run {run.run_id!r} is being worked on by another process"
+            f" until {step.lease_until:%H:%M:%S} UTC. Wait, or let its lease run out."
+        )
+    return _lease(run, step)
+
+
+def _mark_death(run: Run, step: Step) -> bool:
+    """Count a start whose lease ran out without an end; tell whether it stops the run."""
+    with transaction.atomic():
+        Run.objects.select_for_update().get(pk=run.pk)
+        dead = Step.objects.filter(pk=step.pk, status="running", lease_until__lte=ClockTimestamp())
+        # One start dies once, however many callers find it dead.
+        if not dead.exclude(deaths__gte=F("starts")).update(deaths=F("deaths") + 1):
+            return False
+        step.refresh_from_db()
+        log("step_died", run.agent, step=step, detail={"deaths": step.deaths})
+        if step.deaths < DEATHS_ALLOWED or _everything_dies(step):
+            return False
+        Run.objects.filter(pk=run.pk).update(status=RunStatus.CRASH_LOOP, finished_at=None)
+        log("crash_loop", run.agent, step=step, detail={"deaths": step.deaths})
+        return True
+
+
+def _everything_dies(step: Step) -> bool:
+    """Whether others died too and none got anywhere: then the machine is at fault, not the step."""
+    others = Step.objects.exclude(pk=step.pk).filter(
+        Q(started_at__gte=step.started_at) | Q(finished_at__gte=step.started_at)
+    )
+    return others.filter(deaths__gt=0).exists() and not others.filter(status="completed").exists()
+
+
+def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
+    """Extend a running step's lease by `lease_s` seconds from now.
+
+    Raises:
+        LeaseLostError: another process has started the step, or it has ended.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ledgers_step SET lease_until = clock_timestamp() + make_interval(secs => %s)"
+            " WHERE id = %s AND fence = %s AND status = 'running'",
+            [lease_s, lease.step_pk, lease.fence],
+        )
+        if cursor.rowcount != 1:
+            raise LeaseLostError(f"step {lease.step_id!r} is no longer yours; stop working on it.")
+
+
+def complete_step(
+    lease: Lease, result: Json, *, result_ref: str = "", announces: tuple[str, ...] = ()
+) -> Completion:
+    """Store a step's result; the first committed one stands for ever.
+
+    Args:
+        lease: what `start_step` gave.
+        result: canonicalised and stored.
+        result_ref: where a large result is kept, if it is not in `result`.
+        announces: names of the messages it owes and will record later.
+
+    Raises:
+        LeaseLostError: the lease ran out and another process is at it.
+        InvalidValueError: the result cannot be kept.
+    """
+    text = canonical_json(result, "result")
+    for name in announces:
+        check_name(name, "announces")
+    with transaction.atomic():
+        step = Step.objects.select_for_update().get(pk=lease.step_pk)
+        if step.status == StepStatus.COMPLETED:
+            return _keep_first(step, text)
+        if step.fence != lease.fence or step.status != StepStatus.RUNNING:
+            raise LeaseLostError(
+                f"step {lease.step_id!r}: your lease ran out and another process started it."
+            )
+        Step.objects.filter(pk=step.pk).update(
+            status=StepStatus.COMPLETED,
+            result=text,
+            result_ref=result_ref,
+            result_hash=sha256(text),
+            announces=sorted(set(announces)),
+            lease_until=None,
+            finished_at=ClockTimestamp(),
+        )
+        log("complete_step", "agent", step=step)
+        return Completion(json.loads(text), first=True)
+
+
+def _keep_first(step: Step, text: str) -> Completion:
+    """A model that words its result differently the second time changes nothing."""
+    if sha256(text) != step.result_hash:
+        detail = {"kept": step.result_hash, "ignored": sha256(text)}
+        log("result_drift", "agent", step=step, detail=detail)
+    return Completion(json.loads(step.result or "null"), first=False)
+
+
+def fail_step(lease: Lease, error: str) -> None:
+    """Record that the step ended with an error. It may be started again.
+
+    A step that another process has started since is left alone.
+    """
+    with transaction.atomic():
+        failed = Step.objects.filter(
+            pk=lease.step_pk, fence=lease.fence, status=StepStatus.RUNNING
+        ).update(
+            status=StepStatus.FAILED,
+            error=error.replace("\x00", "�")[:2000],
+            lease_until=None,
+            finished_at=ClockTimestamp(),
+        )
+        if failed:
+            step = Step.objects.get(pk=lease.step_pk)
+            log("fail_step", "agent", step=step)
+
+
+def _lease(run: Run, step: Step, *, done: bool = False) -> Lease:
+    result = json.loads(step.result) if done and step.result is not None else None
+    fence = 0 if done else step.fence
+    return Lease(step.pk, run.run_id, step.step_id, step.version, fence, done, result)

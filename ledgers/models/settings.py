@@ -1,0 +1,115 @@
+"""Through what is sent, and with which authority."""
+
+import uuid
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+
+
+def default_retry_schedule() -> list[float]:
+    """Seconds to wait after each attempt that is known not to have been accepted."""
+    return [1, 5, 30, 120, 600, 1800]
+
+
+def default_look_up_schedule() -> list[float]:
+    """Seconds after an ambiguous attempt at which the destination is searched."""
+    return [30, 300, 3600]
+
+
+def default_destination_rules() -> list[str]:
+    """No destination is allowed until a person says which."""
+    return []
+
+
+class Installation(models.Model):
+    """The one row that tells this installation from every other, a restored copy included."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    # Identities are derived in it: two installations never share a key.
+    namespace = models.UUIDField(default=uuid.uuid4)
+    # Recognizers are derived with it. It is kept with the ledger, so that a restored ledger still
+    # recognises its own messages; it opens nothing else.
+    recognizer_secret = models.BinaryField(max_length=32)
+    epoch = models.PositiveIntegerField(default=1)
+    held_at = models.DateTimeField(null=True, blank=True)
+    held_reason = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(name="installation_is_one_row", condition=models.Q(id=1)),
+        )
+
+    def __str__(self) -> str:
+        return str(self.namespace)
+
+
+class Credential(models.Model):
+    """An authority, by reference. The secret itself is never stored, logged or shown."""
+
+    name = models.SlugField(max_length=60, unique=True)
+    secret_ref = models.CharField(
+        max_length=300,
+        blank=True,
+        validators=[
+            RegexValidator(
+                r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", "write env:NAME or file:/path"
+            )
+        ],
+        help_text="Where the secret is read at the moment of use: env:NAME or file:/path.",
+    )
+    identity = models.CharField(
+        max_length=200, blank=True, help_text="The account it belongs to, as the provider names it."
+    )
+    fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+    scopes = models.JSONField(default=list, blank=True, help_text="Scopes granted to it.")
+    destination_rules = models.JSONField(
+        default=default_destination_rules,
+        blank=True,
+        help_text='Destinations it may reach, as patterns: ["https://hooks.example.com/*"].',
+    )
+    verified_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Channel(models.Model):
+    """A way out that an operator configured. Its slug is part of identities: it never changes."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    adapter = models.CharField(max_length=40)
+    credential = models.ForeignKey(Credential, on_delete=models.PROTECT, related_name="channels")
+    settings = models.JSONField(default=dict, blank=True)
+    scopes_required = models.JSONField(default=list, blank=True)
+    retry_schedule = models.JSONField(default=default_retry_schedule)
+    look_up_schedule = models.JSONField(default=default_look_up_schedule, blank=True)
+    max_attempts = models.PositiveIntegerField(default=8, validators=[MinValueValidator(1)])
+    # Seconds. The lease outlives the call's deadline by more than the margin.
+    lease_s = models.FloatField(default=60, validators=[MinValueValidator(0.1)])
+    deadline_s = models.FloatField(default=10, validators=[MinValueValidator(0.05)])
+    margin_s = models.FloatField(default=5, validators=[MinValueValidator(0)])
+    concurrency = models.PositiveIntegerField(default=0, help_text="Calls at once; 0: no limit.")
+    rate_per_s = models.FloatField(default=0, help_text="Submissions per second; 0: no limit.")
+    resend_after_absent = models.CharField(
+        max_length=10,
+        choices=[("ask", "ask a person"), ("automatic", "send again by machine")],
+        default="ask",
+    )
+    requires_approval = models.BooleanField(default=False)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    pause_reason = models.CharField(max_length=300, blank=True)
+    for_testing = models.BooleanField(
+        default=False, help_text="Crash drills may send through it. Never set it on a real channel."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("slug",)
+
+    def __str__(self) -> str:
+        return self.slug

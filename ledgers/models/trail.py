@@ -1,0 +1,45 @@
+"""The trail: who moved or decided what, when, why, under which rule. Append-only."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from ledgers.models.delivery import Attempt, Delivery
+from ledgers.models.execution import Run, Step
+
+
+class Event(models.Model):
+    """One move or decision. Triggers refuse to change or remove it."""
+
+    at = models.DateTimeField(db_default=Now())
+    kind = models.CharField(max_length=30)
+    run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="events")
+    step = models.ForeignKey(Step, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    delivery = models.ForeignKey(
+        Delivery, null=True, on_delete=models.PROTECT, related_name="events", db_index=False
+    )
+    attempt = models.ForeignKey(
+        Attempt, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    from_status = models.CharField(max_length=12, blank=True)
+    to_status = models.CharField(max_length=12, blank=True)
+    # The delivery's version that this move made.
+    row_version = models.PositiveIntegerField(null=True)
+    rule = models.CharField(max_length=30, blank=True)
+    # Canonical JSON of the facts and the moment that the rule saw.
+    inputs = models.TextField(blank=True)
+    actor = models.CharField(max_length=100)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            # Each status is explained by exactly one event; also the timeline of one delivery.
+            models.UniqueConstraint(
+                fields=("delivery", "row_version"),
+                name="event_explains_status",
+                condition=models.Q(delivery__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,201 @@
+"""The queue: what a machine still owes. Leases, postponements and wake-ups of its thin rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from ledgers.moves import Change
+
+# Wakes resident workers. A hint that saves latency: losing it costs a delay, never a delivery.
+NOTIFY_CHANNEL = "counterfoil_due"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One leased item. `fence` proves the lease; `lease_until` and `now` are the database's."""
+
+    delivery_id: int
+    fence: int
+    lease_until: datetime
+    now: datetime
+
+
+def claim(quotas: Mapping[int, int]) -> list[Claimed]:
+    """Lease what is due, the longest due first, channel by channel.
+
+    The item's `due_at` is moved to the lease's end, so an item whose worker died becomes due again
+    by itself. Items that others are claiming at this moment are skipped.
+
+    Args:
+        quotas: how many at most, by channel id.
+    """
+    wanted = {channel: count for channel, count in quotas.items() if count > 0}
+    if not wanted:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [list(wanted), list(wanted.values())])
+        return [Claimed(*row) for row in cursor.fetchall()]
+
+
+# In the comparison the clock is a sub-select, which may use the index; the bare function is
+# evaluated row by row, and `now()` is the start of the transaction, which may be long ago.
+_CLAIM = """
+WITH picked AS (
+    SELECT item.delivery_id, c.lease_s
+    FROM unnest(%s::bigint[], %s::int[]) AS q(channel_id, quota)
+    JOIN ledgers_channel c ON c.id = q.channel_id
+    CROSS JOIN LATERAL (
+        SELECT o.delivery_id FROM ledgers_outboxitem o
+        WHERE o.channel_id = q.channel_id AND o.due_at <= (SELECT clock_timestamp())
+        ORDER BY o.due_at LIMIT q.quota FOR UPDATE SKIP LOCKED
+    ) AS item
+),
+leased AS (
+    UPDATE ledgers_outboxitem o
+    SET due_at = clock_timestamp() + make_interval(secs => p.lease_s), leased = true
+    FROM picked p WHERE o.delivery_id = p.delivery_id
+    RETURNING o.delivery_id, o.due_at
+)
+UPDATE ledgers_delivery d SET fence = nextval('ledgers_fence')
+FROM leased l WHERE d.id = l.delivery_id
+RETURNING d.id, d.fence, l.due_at, clock_timestamp()"""
+
+
+def postpone(changes: Sequence[Change]) -> set[int]:
+    """Hand items back until `due_at`, without a move. Only the holder of the fence may.
+
+    Returns:
+        the ids that were postponed; for others the lease was lost or a fact arrived.
+    """
+    if not changes:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH kept AS (
+                UPDATE ledgers_delivery d SET next_attempt_at = w.due_at
+                FROM unnest(%s::bigint[], %s::bigint[], %s::int[], %s::timestamptz[])
+                    AS w(id, fence, version, due_at)
+                WHERE d.id = w.id AND d.fence = w.fence AND d.row_version = w.version
+                  AND d.status IN ('pending', 'unknown')
+                RETURNING d.id, w.due_at
+            )
+            UPDATE ledgers_outboxitem o SET due_at = k.due_at, leased = false
+            FROM kept k WHERE o.delivery_id = k.id RETURNING o.delivery_id
+            """,
+            [
+                [c.id for c in changes],
+                [c.fence for c in changes],
+                [c.version for c in changes],
+                [c.due_at for c in changes],
+            ],
+        )
+        return {row_id for (row_id,) in cursor.fetchall()}
+
+
+def release(fences: Mapping[int, int]) -> None:
+    """Give leases back at once, by delivery id and fence: the rows are to be looked at again."""
+    if not fences:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE ledgers_outboxitem o SET due_at = clock_timestamp(), leased = false
+            FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d
+            WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence AND o.leased
+            """,
+            [list(fences), list(fences.values())],
+        )
+
+
+def hand_over(changes: Sequence[Change], kind: str) -> set[int]:
+    """Nothing is left for a machine: the row waits for a person, and the trail says why.
+
+    Args:
+        changes: rows whose status stays as it is.
+        kind: `ask` (a person is asked) or `rest` (a person decided to leave it).
+    """
+    if not changes:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH w AS (
+                SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
+                    %(cause)s::text[], %(rule)s::text[], %(inputs)s::text[], %(actor)s::text[])
+                    AS w(id, fence, version, cause, rule, inputs, actor)
+            ),
+            kept AS (
+                UPDATE ledgers_delivery d
+                SET cause = left(w.cause, 300), next_attempt_at = NULL,
+                    row_version = d.row_version + 1
+                FROM w WHERE d.id = w.id AND d.row_version = w.version
+                  AND (w.fence IS NULL OR d.fence = w.fence) AND d.status IN ('pending', 'unknown')
+                RETURNING d.id, d.status, d.row_version, w.rule, w.inputs, w.actor
+            ),
+            dropped AS (
+                DELETE FROM ledgers_outboxitem o USING kept k WHERE o.delivery_id = k.id
+            )
+            INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
+                                       rule, inputs, actor, detail)
+            SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs, actor,
+                   '{}'::jsonb
+            FROM kept RETURNING delivery_id
+            """,
+            {
+                name: [getattr(change, name) for change in changes]
+                for name in ("id", "fence", "version", "cause", "rule", "inputs", "actor")
+            }
+            | {"kind": kind},
+        )
+        return {row_id for (row_id,) in cursor.fetchall()}
+
+
+def wake(ids: Iterable[int]) -> int:
+    """Make open deliveries due now. An item under a lease is left alone: its holder decides.
+
+    Returns:
+        how many were woken.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO ledgers_outboxitem (delivery_id, channel_id, due_at, leased)
+            SELECT d.id, m.channel_id, clock_timestamp(), false
+            FROM ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id
+            WHERE d.id = ANY(%s) AND d.status IN ('pending', 'submitting', 'unknown')
+            ORDER BY d.id
+            ON CONFLICT (delivery_id) DO UPDATE SET due_at = EXCLUDED.due_at, leased = false
+            WHERE NOT ledgers_outboxitem.leased OR ledgers_outboxitem.due_at <= clock_timestamp()
+            """,
+            [sorted(ids)],
+        )
+        woken = cursor.rowcount
+    if woken:
+        notify()
+    return woken
+
+
+def notify() -> None:
+    """Hint resident workers, when the transaction commits, that something is due."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, '')", [NOTIFY_CHANNEL])
+
+
+def wake_next_parts(ids: Iterable[int]) -> None:
+    """Make the parts that waited for these due now, where nobody holds them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE ledgers_outboxitem o SET due_at = clock_timestamp()
+            FROM ledgers_delivery d
+            JOIN ledgers_message m ON m.id = d.message_id AND m.parts > d.part
+            JOIN ledgers_delivery n ON n.message_id = d.message_id
+                AND n.destination = d.destination AND n.part = d.part + 1
+            WHERE d.id = ANY(%s) AND o.delivery_id = n.id
+              AND NOT (o.leased AND o.due_at > clock_timestamp())
+            """,
+            [sorted(ids)],
+        )

@@ -1,0 +1,109 @@
+"""Runs of the execution ledger: opened by an agent, ended by it, stopped when a step keeps dying."""
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from ledgers.canonical import check_name
+from ledgers.clock import ClockTimestamp
+from ledgers.errors import ConflictError, CrashLoopError, NotFoundError
+from ledgers.models import Run
+from ledgers.states import RunStatus, StepStatus
+from ledgers.trail import log
+
+# Deaths of one step after which its run is stopped until a person has looked.
+DEATHS_ALLOWED = 2
+
+
+def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
+    """Open a run, or find it again.
+
+    Args:
+        run_id: the agent's own name for it, printable, up to 200 characters.
+        agent: the name of the agent.
+        trigger_key: what started it (an inbound event, a schedule slot). The same key twice is
+            the same run, whatever `run_id` the second caller thought of.
+
+    Raises:
+        InvalidValueError: a name cannot be kept.
+        CrashLoopError: a person must look at the run first.
+    """
+    check_name(run_id, "run_id")
+    check_name(agent, "agent")
+    if trigger_key is not None:
+        check_name(trigger_key, "trigger_key")
+    with transaction.atomic():
+        run = _find_or_make_run(run_id, agent, trigger_key)
+        if run.status == RunStatus.CRASH_LOOP:
+            raise CrashLoopError(crash_loop_text(run))
+        if run.status == RunStatus.FAILED:
+            Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, finished_at=None)
+            run.refresh_from_db()
+        return run
+
+
+def _find_or_make_run(run_id: str, agent: str, trigger_key: str | None) -> Run:
+    if trigger_key is not None:
+        _lock_name(f"trigger:{trigger_key}")
+        known = Run.objects.select_for_update().filter(trigger_key=trigger_key).first()
+        if known is not None:
+            Run.objects.filter(pk=known.pk).update(duplicate_triggers=F("duplicate_triggers") + 1)
+            return known
+    run, made = Run.objects.get_or_create(
+        run_id=run_id, defaults={"agent": agent, "trigger_key": trigger_key}
+    )
+    if made:
+        log("open_run", agent, run=run, detail={"trigger_key": trigger_key})
+    elif trigger_key is not None and run.trigger_key != trigger_key:
+        raise ConflictError(
+            f"run_id {run_id!r} was opened by trigger {run.trigger_key!r}, not by {trigger_key!r}."
+            " Give each trigger a run of its own."
+        )
+    return Run.objects.select_for_update().get(pk=run.pk)
+
+
+def _lock_name(name: str) -> None:
+    """Let one transaction at a time decide about a name that may not have a row yet."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
+def end_run(run: Run, error: str = "") -> str:
+    """End a run: completed if no error is given and no step is open, else failed or still running.
+
+    Returns:
+        the status it has now.
+    """
+    with transaction.atomic():
+        locked = Run.objects.select_for_update().get(pk=run.pk)
+        if locked.status != RunStatus.RUNNING:
+            return locked.status
+        if not error and locked.steps.exclude(status=StepStatus.COMPLETED).exists():
+            return locked.status
+        status = RunStatus.FAILED if error else RunStatus.COMPLETED
+        text = error.replace("\x00", "�")[:2000]
+        Run.objects.filter(pk=run.pk).update(status=status, error=text, finished_at=ClockTimestamp())
+        log("end_run", locked.agent, run=locked, detail={"status": status})
+        return status
+
+
+def resolve_crash_loop(run_id: str, actor: str, reason: str) -> None:
+    """A person has looked: the run may be opened again, and its deaths count anew.
+
+    Raises:
+        NotFoundError: no such run, or it is not stopped.
+    """
+    with transaction.atomic():
+        run = Run.objects.select_for_update().filter(run_id=run_id, status="crash_loop").first()
+        if run is None:
+            raise NotFoundError(f"run_id: no run {run_id!r} is stopped by a crash loop.")
+        Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
+        run.steps.exclude(status=StepStatus.COMPLETED).update(deaths=0, starts=0)
+        log("resolve_crash_loop", actor, run=run, detail={"reason": reason})
+
+
+def crash_loop_text(run: Run) -> str:
+    """What a caller is told whose run is stopped."""
+    return (
+        f"run {run.run_id!r} is stopped: a step killed its process {DEATHS_ALLOWED} times."
+        f" A person must look at it: manage.py resolve_run {run.run_id!r}."
+    )
