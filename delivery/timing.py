@@ -1,6 +1,12 @@
 """Clocks and schedules of a delivery, all in seconds."""
 
+import hashlib
 import time
+from collections.abc import Sequence
+
+# Pauses are spread by this much to either side, so that what failed together does not return
+# together.
+JITTER = 0.2
 
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -13,3 +19,17 @@ def boottime() -> float:
     `CLOCK_BOOTTIME` (anything but Linux), the monotonic clock.
     """
     return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+
+
+def backoff_s(identity: str, number: int, schedule: Sequence[float]) -> float:
+    """Seconds to pause after attempt `number` (from 1); the schedule's last entry repeats.
+
+    The jitter comes from the identity, so the same delivery pauses alike in every process and
+    after every restart.
+    """
+    if not schedule or number < 1:
+        return 0.0
+    base = schedule[min(number, len(schedule)) - 1]
+    digest = hashlib.sha256(f"{identity}:{number}".encode()).digest()
+    unit = int.from_bytes(digest[:8], "big") / 2**64
+    return base * (1 - JITTER + 2 * JITTER * unit)

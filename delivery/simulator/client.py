@@ -45,7 +45,7 @@ class Simulator:
             command += ["--store", str(store)]
         home = str(Path(delivery.__file__).resolve().parents[1])
         path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH", ""))))
-        process = subprocess.Popen(  # noqa: S603  our own module
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -172,7 +172,12 @@ class Simulator:
         Raises:
             TimeoutError: saying how far it got.
         """
-        asked = {"what": what, "count": count, "timeout_s": timeout_s, "signal": signal}
+        asked: dict[str, Any] = {
+            "what": what,
+            "count": count,
+            "timeout_s": timeout_s,
+            "signal": signal,
+        }
         if to is not None:
             asked["to"] = to
         told = self._ask("wait", wait_s=timeout_s, **asked)
@@ -180,7 +185,7 @@ class Simulator:
             raise TimeoutError(f"{told['reached']} of {count} {what} after {timeout_s} s")
         return int(told["reached"])
 
-    def _ask(self, name: str, *, wait_s: float = 0.0, **query: object) -> Any:
+    def _ask(self, name: str, *, wait_s: float = 0.0, **query: Any) -> Any:
         return self._call("GET", f"/control/{name}?{urlencode(query)}", wait_s=wait_s)
 
     def _tell(self, name: str, said: dict[str, object]) -> Any:
@@ -194,7 +199,7 @@ class Simulator:
             told = json.loads(answer.read())
         finally:
             connection.close()
-        if answer.status == 400:  # noqa: PLR2004
+        if answer.status == 400:
             raise ValueError(told["error"])
         return told
 

@@ -143,7 +143,7 @@ class Routes:
         return store.submission_count if to is None else len(store.submissions.get(to, ()))
 
     def _wait(self, query: Query, reply: Reply) -> None:
-        """Answer once `what` (effects, submissions, held) has reached `count`, or at the timeout."""
+        """Answer once `what` (effects, submissions, held) reached `count`, or at the timeout."""
         wanted, loop = int(query["count"]), asyncio.get_running_loop()
         open_until = loop.time() + float(query.get("timeout_s", 10))
 

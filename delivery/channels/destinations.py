@@ -1,0 +1,36 @@
+"""Destinations that are none: what a program writes where it did not know whom to write to."""
+
+from delivery.errors import BadDestinationError
+
+MAX_LENGTH = 1000  # characters
+
+# Each was left in a roster by an agent: a role instead of a person, a missing value turned into
+# text, the name of a mechanism instead of a place.
+PLACEHOLDERS = frozenset(
+    {
+        "", "-", "*", "?", "none", "null", "nil", "nan", "undefined", "unknown", "n/a", "na", "tbd",
+        "todo", "user", "users", "assistant", "agent", "system", "recipient", "destination",
+        "channel", "room", "placeholder", "heartbeat", "self", "me", "default",
+    }
+)  # fmt: skip
+
+
+def check_destination(destination: str, right: str) -> str:
+    """The destination without white space around it, if it can be one.
+
+    Args:
+        destination: as the agent gave it.
+        right: what a right one looks like on this channel.
+
+    Raises:
+        BadDestinationError: if it is empty, a placeholder, too long, or has characters that
+            nobody can see.
+    """
+    named = destination.strip()
+    if named.lower() in PLACEHOLDERS:
+        raise BadDestinationError("destination", f"{destination!r} is only a placeholder", right)
+    if len(named) > MAX_LENGTH:
+        raise BadDestinationError("destination", f"has {len(named)} characters", right)
+    if not named.isprintable():
+        raise BadDestinationError("destination", f"{named!r} has an unprintable character", right)
+    return named

@@ -1,0 +1,54 @@
+"""Which name in a channel's row stands for which adapter."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from delivery.channels.contract import Adapter
+from delivery.channels.function import FunctionAdapter
+from delivery.channels.secrets import read_secret
+from delivery.channels.simulator import SimulatorAdapter
+from delivery.channels.webhook import WebhookAdapter
+from delivery.errors import UnknownAdapterError
+
+ADAPTERS: Mapping[str, type[Adapter]] = {
+    adapter.slug: adapter for adapter in (WebhookAdapter, FunctionAdapter, SimulatorAdapter)
+}
+
+
+class HasSecret(Protocol):
+    """A credential's row, as far as an adapter needs it."""
+
+    @property
+    def secret_ref(self) -> str: ...
+
+
+class HasAdapter(Protocol):
+    """A channel's row, as far as an adapter needs it."""
+
+    @property
+    def adapter(self) -> str: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+    @property
+    def credential(self) -> HasSecret: ...
+
+
+def adapter_class(name: str) -> type[Adapter]:
+    """The adapter of that name.
+
+    Raises:
+        UnknownAdapterError: listing the known ones.
+    """
+    try:
+        return ADAPTERS[name]
+    except KeyError:
+        known = ", ".join(sorted(ADAPTERS))
+        raise UnknownAdapterError(f"no adapter is named {name!r}; known are: {known}") from None
+
+
+def adapter_for(channel: HasAdapter) -> Adapter:
+    """The adapter of a channel, with its settings, and its secret read only when it is used."""
+    credential = channel.credential
+    return adapter_class(channel.adapter)(
+        channel.settings, lambda: read_secret(credential.secret_ref)
+    )

@@ -1,0 +1,217 @@
+"""Webhooks as Standard Webhooks describes them, with an idempotency key beside.
+
+The body is `{"data": …, "ref": …, "type": …}` as canonical JSON: the agent's content as it was
+recorded, the recognizer, and the event's type; `part` and `parts` where it was split, `resend`
+where a person approved another copy. It holds no time and no attempt number, so that every
+attempt sends the same bytes and content deduplication works. The specification's recommended
+`timestamp` member is left out for that reason; the `webhook-timestamp` header carries it.
+
+Source: standard-webhooks/spec/standard-webhooks.md @b2fa7b8 (headers, signature, statuses);
+IETF draft Idempotency-Key (the quoted form of the key).
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Iterator
+from typing import ClassVar
+from urllib.parse import quote
+
+from delivery.channels.answers import REFUSALS, Reading, outcome_of
+from delivery.channels.contract import (
+    Adapter,
+    Declaration,
+    Envelope,
+    Finding,
+    Journal,
+    Json,
+    KeyForm,
+    Query,
+    Rendered,
+    Window,
+)
+from delivery.channels.http import Call, exchange
+from delivery.channels.looking import ask, found_or_absent
+from delivery.channels.settings import Settings, choice, flag, number, statuses, text
+from delivery.channels.urls import is_file, is_http_url, is_token, normalise_url
+from delivery.errors import SecretError
+from delivery.outcomes import NotSent, Outcome
+from ledgers.canonical import canonical_json
+
+
+class WebhookAdapter(Adapter):
+    """One POST to the destination's URL."""
+
+    slug = "webhook"
+    known: ClassVar[Settings] = {
+        "allow_private": flag("Whether loopback, private and link-local addresses may be called."),
+        "allow_http": flag("Whether http:// URLs may be called; https:// always may."),
+        "ca_file": text(
+            "Certificates to trust instead of the usual ones.",
+            right="the path of a readable PEM file",
+            is_right=is_file,
+        ),
+        "body": choice(
+            "`wrapped` in type, data and ref, or the bare `content`.", "wrapped", "content"
+        ),
+        "type": text("The event's type in a wrapped body.", default="counterfoil.message"),
+        "secret_as": choice("What the credential's secret is used as.", "signature", "bearer"),
+        "key_encoding": choice("The key in Idempotency-Key: as it is, or quoted.", "raw", "quoted"),
+        "dedupe_window_s": number("Seconds for which receivers honour a key.", default=0),
+        "look_up_url": text(
+            "Where to ask whether a message arrived; {key} and {recognizer} are filled in.",
+            right="an http(s) URL with {key} or {recognizer} in it",
+            is_right=lambda url: is_http_url(url) and ("{key}" in url or "{recognizer}" in url),
+        ),
+        "look_up_authoritative": flag("Whether a 404 there proves that nothing was accepted."),
+        "processing_s": number("Seconds until the look-up knows of a message.", default=0),
+        "refusals": statuses("Statuses that prove non-acceptance.", *REFUSALS),
+        "conflict": choice("What a 409 means.", "ambiguous", "in_flight", "mismatch", "accepted"),
+        "redirect": choice("What a 3xx means; never followed.", "ambiguous", "refused", "accepted"),
+        "rate_limit": choice("Whether a 429 proves non-acceptance.", "deferred", "ambiguous"),
+        "id_header": text(
+            "The answer's header with the receiver's id; else the JSON member id is taken.",
+            right="a header's name",
+            is_right=is_token,
+        ),
+    }
+
+    def declare(self) -> Declaration:
+        window_s = float(self.option("dedupe_window_s"))
+        conflict = self.option("conflict")
+        return Declaration(
+            adapter=self.slug,
+            key=KeyForm(f"headers webhook-id and Idempotency-Key ({self.option('key_encoding')})"),
+            window=Window(window_s, "channel setting", "operator") if window_s else Window(),
+            key_scope="endpoint" if window_s else "none",
+            on_duplicate="a 2xx, as the receiver chooses",
+            on_mismatch="409" if conflict == "mismatch" else "not detected",
+            on_in_flight="409" if conflict == "in_flight" else "not detected",
+            look_up_by_key=bool(self.option("look_up_url")),
+            recognizer_places=self._places(),
+            refusals=", ".join(map(str, self.option("refusals"))) + " (channel setting)",
+            rate_limit_proves_rejection=self.option("rate_limit") == "deferred",
+            processing_s=float(self.option("processing_s")),
+            deadline_s=20.0,
+            met="contract only",
+        )
+
+    def _places(self) -> tuple[str, ...]:
+        return ("body member ref",) if self.option("body") == "wrapped" else ()
+
+    def normalise(self, destination: str) -> str:
+        return normalise_url(destination, allow_http=self.option("allow_http"))
+
+    def render(self, envelope: Envelope) -> Rendered:
+        content = envelope.content
+        body = content if self.option("body") == "content" else self._wrapped(envelope)
+        return Rendered(canonical_json(body, "content").encode(), envelope.destination)
+
+    def _wrapped(self, envelope: Envelope) -> Json:
+        wrapped = {
+            "type": self.option("type"),
+            "data": envelope.content,
+            "ref": envelope.recognizer,
+        }
+        if envelope.parts > 1:
+            wrapped |= {"part": envelope.part, "parts": envelope.parts}
+        if envelope.marker:
+            wrapped["resend"] = envelope.marker
+        return wrapped
+
+    def ready(self) -> str:
+        try:
+            self._headers(b"", "key", self.secret(), 0)
+        except (SecretError, ValueError) as error:
+            return str(error)
+        return ""
+
+    def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
+        try:
+            secret = self.secret()
+            headers = self._headers(rendered.body, key, secret, int(time.time()))
+        except (SecretError, ValueError) as error:
+            return NotSent(str(error), tried=False)
+        call = Call(
+            "POST",
+            rendered.destination,
+            headers,
+            rendered.body,
+            allow_private=self.option("allow_private"),
+            ca_file=self.option("ca_file"),
+        )
+        return outcome_of(exchange(call, journal), self._reading(), [secret])
+
+    def _headers(self, body: bytes, key: str, secret: str, now: int) -> dict[str, str]:
+        quoted = self.option("key_encoding") == "quoted"
+        headers = {
+            "Content-Type": "application/json",
+            "Idempotency-Key": f'"{key}"' if quoted else key,
+            "webhook-id": key,
+            "webhook-timestamp": str(now),
+        }
+        if secret and self.option("secret_as") == "bearer":
+            headers["Authorization"] = f"Bearer {secret}"
+        elif secret:
+            headers["webhook-signature"] = sign(secret, key, now, body)
+        return headers
+
+    def _reading(self) -> Reading:
+        return Reading(
+            refusals=frozenset(self.option("refusals")),
+            conflict=self.option("conflict"),
+            redirect=self.option("redirect"),
+            rate_limit=self.option("rate_limit"),
+            id_header=self.option("id_header"),
+        )
+
+    def look_up(self, query: Query, deadline: float) -> Iterator[Finding]:
+        template = self.option("look_up_url")
+        if not template:
+            return
+        url = template.replace("{key}", quote(query.key, safe="")).replace(
+            "{recognizer}", quote(query.recognizer, safe="")
+        )
+        try:
+            bearer = self.secret() if self.option("secret_as") == "bearer" else ""
+        except SecretError as error:
+            yield Finding("key_lookup", "inconclusive", f"GET {url}", f"no credential: {error}")
+            return
+        answer = ask(
+            url,
+            deadline,
+            {"Authorization": f"Bearer {bearer}"} if bearer else {},
+            allow_private=self.option("allow_private"),
+            ca_file=self.option("ca_file"),
+        )
+        authoritative = self.option("look_up_authoritative")
+        yield found_or_absent("key_lookup", url, answer, authoritative=authoritative)
+
+
+def sign(secrets: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The `webhook-signature` header: one `v1` signature per secret.
+
+    Args:
+        secrets: `whsec_` and base64, or any other text; several separated by spaces while a
+            secret is being replaced.
+        message_id: the `webhook-id`, here the idempotency key.
+        timestamp: seconds since 1970, of this attempt.
+
+    Raises:
+        ValueError: if what follows `whsec_` is not base64 (the secret is not quoted).
+    """
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    digests = (hmac.digest(_key(one), signed, hashlib.sha256) for one in secrets.split())
+    return " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests)
+
+
+def _key(secret: str) -> bytes:
+    encoded = secret.removeprefix("whsec_")
+    if encoded == secret:
+        return secret.encode()
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        raise ValueError("the credential's secret begins with whsec_ but is not base64") from None
