@@ -1,0 +1,125 @@
+"""`manage.py up`: everything for real use, in one command with one Ctrl-C."""
+
+import json
+import os
+import secrets
+import socket
+import sys
+from argparse import ArgumentParser
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import BaseCommand, CommandError, call_command
+from django.db import connections
+
+from config import supervisor
+from config.snippet import SNIPPET
+
+OPERATOR = "operator"
+PORTS_TRIED = 20
+BACKLOG = 128
+
+
+class Command(BaseCommand):
+    help = (
+        "Start the console and a worker, and keep both running until Ctrl-C. Migrates the database"
+        " first. On first use it makes the user `operator` and prints a password, once."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="listen there (%(default)s)")
+        parser.add_argument(
+            "--port",
+            type=int,
+            default=8000,
+            help="first port to try (%(default)s); if it is taken, the next one",
+        )
+
+    def handle(self, **options: Any) -> None:
+        folder: Path = settings.COUNTERFOIL_DATA
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            supervisor.refuse_if_running(folder)
+        except supervisor.AlreadyRunningError as error:
+            raise CommandError(str(error)) from error
+        call_command("migrate", interactive=False, verbosity=0)
+        call_command("createcachetable", verbosity=0)
+        listening = listen(options["host"], options["port"])
+        self._greet(listening.getsockname(), first_password())
+        connections.close_all()
+        become_parent(folder, listening)
+
+    def _greet(self, address: tuple[str, int], password: str | None) -> None:
+        host, port = address
+        self.stdout.write(f"\nConsole:  http://{host}:{port}/")
+        if password:
+            self.stdout.write(f"Login:    {OPERATOR}  {password}   (shown this once)")
+        else:
+            self.stdout.write(f"Login:    {OPERATOR}, with the password shown at the first start")
+        self.stdout.write(f"          forgotten? {_manage()} changepassword {OPERATOR}")
+        self.stdout.write(f"\n{SNIPPET.format(python=_python())}")
+        self.stdout.write("Ctrl-C stops the console and the worker.\n")
+        self.stdout.flush()
+
+
+def first_password() -> str | None:
+    """The password of a new `operator` if nobody can administer yet; it is kept only as a hash."""
+    users = get_user_model().objects
+    if users.filter(is_superuser=True).exists():
+        return None
+    password = secrets.token_urlsafe(15)
+    users.create_superuser(OPERATOR, password=password)
+    return password
+
+
+def listen(host: str, first_port: int) -> socket.socket:
+    """A listening socket on the first free port from `first_port` on.
+
+    Raises:
+        CommandError: none of the ports tried is free, or the address is not ours.
+    """
+    for port in range(first_port, first_port + PORTS_TRIED):
+        with suppress(OSError):
+            return socket.create_server((host, port), backlog=BACKLOG)
+    raise CommandError(
+        f"Cannot listen on {host}, ports {first_port} to {first_port + PORTS_TRIED - 1}:"
+        " all are taken, or the address is not this machine's. Name another --port or --host."
+    )
+
+
+def become_parent(folder: Path, listening: socket.socket) -> None:
+    """Replace this process, with all of Django in it, by the small parent."""
+    listening.set_inheritable(True)
+    number = listening.fileno()
+    programs = [
+        {"name": "web", "command": [*_module("config.web"), str(number)], "pass_fds": [number]},
+        {"name": "worker", "command": [sys.executable, str(_manage_py()), "deliver"]},
+    ]
+    words = [*_module("config.supervisor"), "run", str(folder), json.dumps(programs)]
+    os.chdir(settings.BASE_DIR)
+    os.execv(sys.executable, words)  # noqa: S606  our own interpreter and module
+
+
+def _module(name: str) -> list[str]:
+    return [sys.executable, "-m", name]
+
+
+def _manage_py() -> Path:
+    path: Path = settings.BASE_DIR / "manage.py"
+    return path
+
+
+def _python() -> str:
+    return _short(Path(sys.executable))
+
+
+def _manage() -> str:
+    return f"{_python()} {_short(_manage_py())}"
+
+
+def _short(path: Path) -> str:
+    """Relative where that is what somebody in this folder would type."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
