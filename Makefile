@@ -1,15 +1,79 @@
-# Every target sets up what it needs; all you need is make and Python 3.11 or newer.
+# Every target sets up what it needs; all you need is make and Python 3.11 to 3.14.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 PY := .venv/bin/python
+BIN := .venv/bin
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
+SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks)
+# Checks look at the project, not at this machine's .env, and never at real data.
+CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup
+.PHONY: help setup demo run stop test crash check lint types django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.dev ## create .venv with the pinned requirements, for work on the project
+
+demo: .venv/.runtime ## kill a worker three times and see that nothing is sent twice
+	@$(PY) manage.py demo
+
+run: .venv/.runtime ## start the console and a worker for real use; Ctrl-C stops both
+	@exec $(PY) manage.py up
+
+stop: .venv/.runtime ## stop what runs here, and the embedded database of every data folder
+	@$(PY) -m config.supervisor stop $(wildcard .data/*/)
+	@$(PY) -m config.embedded stop $(wildcard .data/*/)
+
+test: .venv/.dev ## run the tests but for the crash tests (under 6 minutes)
+	@$(BIN)/pytest -q -n 2 --ignore=tests/crash
+
+crash: .venv/.dev ## kill real processes at every boundary and count effects (under 5 minutes)
+	@$(BIN)/pytest -q tests/crash
+
+check: lint types django coverage ## run all that CI runs (under 20 minutes)
+
+lint: .venv/.dev
+	@echo "== format, lint, imports, templates"
+	@$(BIN)/ruff format --check --output-format concise $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/lint-imports
+	@sh .ci/check-templates
+	@sh .ci/check-idioms $(SOURCES)
+
+types: .venv/.dev
+	@echo "== types"
+	@$(CLEAN) $(BIN)/mypy
+
+django: .venv/.dev
+	@echo "== migrations, system checks"
+	@$(CLEAN) $(PY) manage.py makemigrations --check --dry-run
+	@$(CLEAN) $(PY) manage.py check --fail-level WARNING
+	@$(CLEAN) COUNTERFOIL_MODE=production COUNTERFOIL_ALLOWED_HOSTS=console.example.com \
+		SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))')" \
+		$(PY) manage.py check --deploy --fail-level WARNING
+
+# Child processes write their share wherever they run, so the place is absolute.
+coverage: export COVERAGE_FILE := $(CURDIR)/.data/coverage/data
+coverage: .venv/.dev
+	@echo "== tests, with coverage"
+	@mkdir -p .data/coverage && $(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -n 2
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report
+
+fmt: .venv/.dev ## format code and templates, and mend what can be mended
+	@$(BIN)/ruff check --fix --quiet $(SOURCES) || true
+	@$(BIN)/ruff format $(SOURCES)
+	@sh .ci/check-templates --mend
+
+lock: ## pin anew what the requirements pull in, after changing them
+	@rm -rf .data/lock && sh .ci/find-python .data/lock
+	@sed '/^-c /d' requirements.txt > .data/lock/requirements.txt
+	@sed '/^-c /d' requirements-dev.txt > .data/lock/requirements-dev.txt
+	@.data/lock/bin/python -m pip --quiet install -r .data/lock/requirements-dev.txt
+	@{ head -1 constraints.txt; .data/lock/bin/python -m pip freeze; } > .data/lock/constraints.txt
+	@mv .data/lock/constraints.txt constraints.txt && rm -rf .data/lock
 
 .venv/bin/python:
 	@sh .ci/find-python .venv
