@@ -32,14 +32,18 @@ def _allows(rule: str, destination: str) -> bool:
 def rule_complaints(rules: object) -> list[str]:
     """What is wrong with a credential's destination rules, in words an operator can act on."""
     if not isinstance(rules, list) or not all(isinstance(rule, str) and rule for rule in rules):
-        return ['destination_rules: write a list of patterns, such as ["https://hooks.example.com/*"].']
+        return [
+            'destination_rules: write a list of patterns, such as ["https://hooks.example.com/*"].'
+        ]
     return [complaint for rule in rules if (complaint := _rule_complaint(rule))]
 
 
 def _rule_complaint(rule: str) -> str:
     inner = rule[1:] if rule.startswith("*@") else rule.removesuffix("*")
     if "*" in inner:
-        return f"destination_rules: {rule!r} has a * in the middle; only a last * or *@domain is known."
+        return (
+            f"destination_rules: {rule!r} has a * in the middle; only a last * or *@domain works."
+        )
     scheme, found, rest = rule.partition("://")
     if found and rule.endswith("*") and "/" not in rest:
         return (

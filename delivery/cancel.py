@@ -82,8 +82,5 @@ def cancel_deliveries(ids: Sequence[int], actor: str, reason: str) -> Cancelled:
     )
 
 
-
-
-
 def _sorted_names(ids: set[int], names: dict[int, UUID]) -> tuple[str, ...]:
     return tuple(str(names[row_id]) for row_id in sorted(ids))

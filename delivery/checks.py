@@ -7,13 +7,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connection
 
-OLDEST_POSTGRESQL = 150000
+OLDEST_POSTGRESQL = 15
 
 
 @register(Tags.database)
-def database_is_postgresql(
-    databases: Sequence[str] | None = None, **_: Any
-) -> list[CheckMessage]:
+def database_is_postgresql(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """The promises rest on PostgreSQL's locks, triggers and clock; nothing else will do."""
     engine = settings.DATABASES["default"]["ENGINE"]
     if connection.vendor != "postgresql":
@@ -26,13 +24,12 @@ def database_is_postgresql(
         ]
     if not databases:
         return []
-    connection.ensure_connection()
-    version = connection.pg_version
+    version = connection.get_database_version()[0]
     if version >= OLDEST_POSTGRESQL:
         return []
     return [
         Error(
-            f"The database server is PostgreSQL {version // 10000}.",
+            f"The database server is PostgreSQL {version}.",
             hint="Use PostgreSQL 15 or newer.",
             id="delivery.E002",
         )

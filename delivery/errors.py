@@ -8,7 +8,7 @@ class DeliveryError(Exception):
 
 
 class InvalidInputError(DeliveryError, InvalidValueError):
-    """A value given by a caller is wrong; nothing was written. Permanent until the caller changes it.
+    """A value given by a caller is wrong; nothing was written. Permanent until it is changed.
 
     It takes the field's name as the caller wrote it, what is wrong, and what would be right.
     """

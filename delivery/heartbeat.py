@@ -45,7 +45,10 @@ class Heartbeat:
             },
         )
         WorkerRow.objects.filter(pk=row.pk).update(
-            beat_at=ClockTimestamp(), clock_offset_s=_clock_offset_s(), claimed=claimed, settled=settled
+            beat_at=ClockTimestamp(),
+            clock_offset_s=_clock_offset_s(),
+            claimed=claimed,
+            settled=settled,
         )
 
     def stop(self, claimed: int, settled: int) -> None:

@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db import connection
 
 from delivery.channels.contract import Adapter
+from delivery.channels.missing import NoAdapter
 from delivery.channels.registry import adapter_for
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
-from delivery.channels.missing import NoAdapter
 from delivery.errors import UnknownAdapterError
 from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
 from ledgers.canonical import Json, sha256
@@ -224,8 +224,8 @@ def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Co
 
 
 _ROWS = """
-SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence, d.message_id,
-    m.channel_id, d.destination, d.part, d.generation, d.body_hash, d.idempotency_key, d.recognizer,
+SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence,
+    d.message_id, m.channel_id, d.destination, d.part, d.generation, d.body_hash, d.idempotency_key, d.recognizer,
     d.provider_message_id, d.attempt_count, d.key_first_used_at, d.rewound_at,
     d.withdrawn_at IS NOT NULL AS withdrawn, d.decision, d.decided_at,
     m.contract::text AS contract, m.not_before, m.not_after,

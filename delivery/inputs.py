@@ -34,7 +34,7 @@ def load(text: str) -> tuple[Facts, datetime]:
     facts["attempts"] = tuple(AttemptFact(**_moments(a)) for a in facts.get("attempts", ()))
     facts["evidence"] = tuple(EvidenceFact(**_moments(e)) for e in facts.get("evidence", ()))
     facts["held"] = tuple(facts.get("held", ()))
-    policy = {
+    policy: dict[str, Any] = {
         name: tuple(item) if isinstance(item, list) else item
         for name, item in facts.get("policy", {}).items()
     }

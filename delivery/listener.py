@@ -36,7 +36,7 @@ class Listener:
         if not self._listening:
             return False
         try:
-            return any([True for _ in self._raw.notifies(timeout=0)])
+            return len(list(self._raw.notifies(timeout=0))) > 0
         except (DatabaseError, OSError):
             self.close()
             return False

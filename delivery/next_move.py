@@ -216,16 +216,14 @@ def _wait(facts: Facts, rule: str, until: datetime, why: str) -> NextMove:
 
 def _submit(facts: Facts, rule: str, why: str) -> NextMove:
     limits = [facts.not_after]
-    if facts.possibly_accepted and facts.generation == 1:
-        limits.append(facts.key_protects_until)
-    elif rule == "same-key":
+    if (facts.possibly_accepted and facts.generation == 1) or rule == "same-key":
         limits.append(facts.key_protects_until)
     before = min((limit for limit in limits if limit is not None), default=None)
     return NextMove(Kind.SUBMIT, rule, _standing(facts), why, before=before)
 
 
 def _when_free(facts: Facts, now: datetime, rule: str, why: str) -> NextMove:
-    """Submit, or wait for whatever stands in the way; never past the end of the key's protection."""
+    """Submit, or wait for what stands in the way; never past the end of the key's protection."""
     ready = max(filter(None, (_ready_at(facts), _quiet_at(facts))), default=now)
     if facts.held or facts.earlier_part_open:
         ready = max(ready, now + timedelta(seconds=HOLD_RECHECK_S))
@@ -274,8 +272,11 @@ def _next_look_up_at(facts: Facts, now: datetime) -> datetime | None:
     if rounds >= len(policy.look_up_schedule):
         return None
     ends = [a.ended_by for a in facts.doubtful] or [facts.rewound_at or now]
-    settled = [s for g in {a.generation for a in facts.attempts} | {facts.generation}
-               if (s := facts.settled_at(g)) is not None]
+    settled = [
+        s
+        for g in {a.generation for a in facts.attempts} | {facts.generation}
+        if (s := facts.settled_at(g)) is not None
+    ]
     at = max([max(ends) + timedelta(seconds=policy.look_up_schedule[rounds]), *settled])
     until = facts.key_protects_until
     if until is not None and _same_key_possible(facts, now):

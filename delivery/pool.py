@@ -8,6 +8,7 @@ import os
 import queue
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import Protocol
 
 
@@ -53,10 +54,8 @@ class Pool:
 
     def interrupt(self) -> None:
         """Make `fileno()` readable. Safe in a signal handler."""
-        try:
+        with suppress(BlockingIOError):  # it is full, so it is readable
             os.write(self._writer, b"!")
-        except BlockingIOError:
-            pass  # it is full, so it is readable
 
     def close(self) -> None:
         """End idle threads; one that still hangs in a call ends with the process."""
@@ -70,8 +69,6 @@ class Pool:
             self.interrupt()
 
     def _drain(self) -> None:
-        try:
-            while len(os.read(self._reader, 4096)) == 4096:  # noqa: PLR2004  a full read: more may follow
+        with suppress(BlockingIOError):
+            while os.read(self._reader, 4096):
                 pass
-        except BlockingIOError:
-            pass

@@ -96,7 +96,9 @@ def search_for(decided: Decided, ways: Ways) -> Search:
     return Search(case, query, way.adapter, way.channel.deadline_s)
 
 
-def settle_searches(searches: Sequence[Search], actor: str, *, leased: bool = True) -> list[Decided]:
+def settle_searches(
+    searches: Sequence[Search], actor: str, *, leased: bool = True
+) -> list[Decided]:
     """Keep the evidence and move the rows to where the whole history now puts them; one commit.
 
     Args:
@@ -115,11 +117,12 @@ def settle_searches(searches: Sequence[Search], actor: str, *, leased: bool = Tr
         evidence.add_sightings([s for search in searches for s in search.sightings(actor)])
         boundary("evidence-stored")
         decided = [decide(case) for case in read(fences, Ways())]
-        mine = [d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]]
+        mine = [
+            d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]
+        ]
         others = [d for d in decided if d not in mine]
         carry_out(mine, actor)
         carry_out(others, actor, leased=False)
     boundary("reconciled")
     hooks.tell([d.case for d in decided if d.move.status == DeliveryStatus.DELIVERED])
     return decided
-

@@ -171,7 +171,8 @@ owed AS (
 )
 INSERT INTO ledgers_event (at, kind, run_id, delivery_id, from_status, to_status, row_version, rule,
                            inputs, actor, detail)
-SELECT clock_timestamp(), 'record', %s, id, '', 'pending', 1, '', '', 'agent', '{}'::jsonb FROM made"""
+SELECT clock_timestamp(), 'record', %s, id, '', 'pending', 1, '', '', 'agent', '{}'::jsonb
+FROM made"""
 
 
 def _note_drift(row: MessageRow, step: Step, message: Prepared) -> None:

@@ -86,13 +86,13 @@ def prepare(messages: Sequence[Message]) -> list[Prepared]:
 
 
 def _channels(messages: Sequence[Message]) -> dict[str, Channel]:
-    slugs = {m.channel for m in messages if isinstance(m.channel, str)}
+    slugs = {str(m.channel) for m in messages}
     rows = Channel.objects.select_related("credential").filter(slug__in=slugs)
     return {channel.slug: channel for channel in rows}
 
 
 def _prepare(message: Message, field: str, channels: Mapping[str, Channel]) -> Prepared:
-    channel = channels.get(message.channel) if isinstance(message.channel, str) else None
+    channel = channels.get(str(message.channel))
     if channel is None:
         known = ", ".join(Channel.objects.values_list("slug", flat=True)[:20]) or "none yet"
         raise InvalidInputError(
@@ -135,9 +135,7 @@ def _check_times(message: Message, field: str) -> None:
         )
 
 
-def _destinations(
-    to: object, field: str, channel: Channel, adapter: Adapter
-) -> tuple[str, ...]:
+def _destinations(to: object, field: str, channel: Channel, adapter: Adapter) -> tuple[str, ...]:
     if isinstance(to, str | bytes) or not isinstance(to, Sequence):
         raise InvalidInputError(field, f"is {to!r}", 'a list of destinations, such as ["…"]')
     if not to:
@@ -156,7 +154,8 @@ def _each_destination(
             raise InvalidInputError(
                 name,
                 f"{destination!r} is outside what credential {channel.credential.name!r} may reach",
-                "a destination that matches " + (" or ".join(map(repr, rules)) or "a rule; none is set"),
+                "a destination that matches "
+                + (" or ".join(map(repr, rules)) or "a rule; none is set"),
             )
         yield destination
 
@@ -169,7 +168,10 @@ def _normalise(given: object, field: str, adapter: Adapter) -> str:
         destination = adapter.normalise(given)
     except InvalidInputError as error:
         raise BadDestinationError(field, error.problem, error.right) from error
-    if not 0 < len(destination) <= MAX_DESTINATION or len(destination.encode()) > 2 * MAX_DESTINATION:
+    if (
+        not 0 < len(destination) <= MAX_DESTINATION
+        or len(destination.encode()) > 2 * MAX_DESTINATION
+    ):
         raise BadDestinationError(
             field, f"is {len(destination)} characters long", f"1 to {MAX_DESTINATION} characters"
         )

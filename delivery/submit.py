@@ -214,4 +214,3 @@ def refuse_inside_transaction() -> None:
 def storable(text: str, limit: int = 4096) -> str:
     """Remote text as PostgreSQL can keep it: no NUL, no lone surrogate, capped in characters."""
     return text[:limit].replace("\x00", "�").encode("utf-8", "replace").decode("utf-8")
-

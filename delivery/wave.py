@@ -54,7 +54,8 @@ def _can_start(item: Decided, kind: Kind) -> bool:
 
 
 def _split(decided: Iterable[Decided]) -> tuple[list[Decided], list[Decided]]:
-    now, later = [], []
+    now: list[Decided] = []
+    later: list[Decided] = []
     for item in decided:
         (now if _can_start(item, Kind.SUBMIT) else later).append(item)
     return now, later

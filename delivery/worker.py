@@ -84,7 +84,9 @@ class Worker:
             return self._claim()
         except (DatabaseError, InterfaceError):
             # What is in `_calls` is known but not written: it is written when the database is back.
-            logger.exception("the ledger cannot be written now; %d answers are kept", self._unsettled)
+            logger.exception(
+                "the ledger cannot be written now; %d answers are kept", self._unsettled
+            )
             self._pause()
             return False
 

@@ -46,24 +46,27 @@ def canonical_json(value: Json, field: str, limit: int = MAX_CONTENT) -> str:
 def _check(value: Json, field: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise InvalidValueError(field, "is nested too deeply", f"at most {MAX_DEPTH} levels")
-    if value is None or isinstance(value, bool):
-        return
-    if isinstance(value, str):
+    if isinstance(value, list | tuple | dict):
+        _check_items(value, field, depth)
+    elif isinstance(value, str):
         check_text(value, field)
     elif isinstance(value, int | float):
         _check_number(value, field)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check(item, f"{field}[{index}]", depth + 1)
-    elif isinstance(value, dict):
+    elif value is not None:
+        kind = type(value).__name__
+        raise InvalidValueError(
+            field, f"is of type {kind}", "JSON: text, number, true, false, null, list or object"
+        )
+
+
+def _check_items(value: Any, field: str, depth: int) -> None:
+    if isinstance(value, dict):
         for key, item in value.items():
             _check_key(key, field)
             _check(item, f"{field}.{key}", depth + 1)
     else:
-        kind = type(value).__name__
-        raise InvalidValueError(
-            field, f"is of type {kind}", "a JSON value: text, number, true, false, null, list, object"
-        )
+        for index, item in enumerate(value):
+            _check(item, f"{field}[{index}]", depth + 1)
 
 
 def _check_key(key: object, field: str) -> None:
@@ -73,7 +76,7 @@ def _check_key(key: object, field: str) -> None:
 
 
 def _check_number(value: float, field: str) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
+    if not isinstance(value, int) and not math.isfinite(value):
         raise InvalidValueError(field, f"is {value!r}", "a finite number")
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise InvalidValueError(field, "is too large a whole number", "at most 64 bits, or text")

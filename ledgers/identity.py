@@ -54,10 +54,12 @@ def idempotency_key(identity: uuid.UUID, form: str, max_length: int) -> str:
     Raises:
         ValueError: if the form is not known or does not fit.
     """
-    if form == "uuid" and max_length >= 36:  # noqa: PLR2004  the length of a hyphenated UUID
+    if form == "uuid" and max_length >= 36:
         return str(uuid.uuid5(identity, "idempotency-key"))
-    if form == "token" and max_length >= 20:  # noqa: PLR2004  100 bits of the digest
-        return ("k" + _base32(hashlib.sha256(b"key:" + identity.bytes).digest()))[: min(max_length, 53)]
+    if form == "token" and max_length >= 20:
+        return ("k" + _base32(hashlib.sha256(b"key:" + identity.bytes).digest()))[
+            : min(max_length, 53)
+        ]
     raise ValueError(f"no idempotency key of form {form!r} fits in {max_length} characters")
 
 

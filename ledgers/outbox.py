@@ -140,8 +140,8 @@ def hand_over(changes: Sequence[Change], kind: str) -> set[int]:
             )
             INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
                                        rule, inputs, actor, detail)
-            SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs, actor,
-                   '{}'::jsonb
+            SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs,
+                   actor, '{}'::jsonb
             FROM kept RETURNING delivery_id
             """,
             {
@@ -172,7 +172,7 @@ def wake(ids: Iterable[int]) -> int:
             """,
             [sorted(ids)],
         )
-        woken = cursor.rowcount
+        woken = int(cursor.rowcount)
     if woken:
         notify()
     return woken

@@ -1,4 +1,4 @@
-"""Runs of the execution ledger: opened by an agent, ended by it, stopped when a step keeps dying."""
+"""Runs of the execution ledger: opened and ended by an agent, stopped when a step keeps dying."""
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -81,7 +81,9 @@ def end_run(run: Run, error: str = "") -> str:
             return locked.status
         status = RunStatus.FAILED if error else RunStatus.COMPLETED
         text = error.replace("\x00", "�")[:2000]
-        Run.objects.filter(pk=run.pk).update(status=status, error=text, finished_at=ClockTimestamp())
+        Run.objects.filter(pk=run.pk).update(
+            status=status, error=text, finished_at=ClockTimestamp()
+        )
         log("end_run", locked.agent, run=locked, detail={"status": status})
         return status
 

@@ -39,7 +39,7 @@ class RunStatus(models.TextChoices):
 
     # Opened by the agent; its process may be alive or dead, the steps' leases tell.
     RUNNING = "running", "opened, and not ended"
-    # Ended by the agent, every step completed. What its messages came to stands in the other ledger.
+    # Ended by the agent, every step completed. What its messages came to, the other ledger says.
     COMPLETED = "completed", "the work is done"
     # Ended by the agent with an error. Opening the same run again makes it running.
     FAILED = "failed", "ended with an error; may be opened again"
@@ -50,7 +50,7 @@ class RunStatus(models.TextChoices):
 class StepStatus(models.TextChoices):
     """What is known about one unit of work."""
 
-    # Leased by a process. Past the lease's end the process counts as dead and the step may start again.
+    # Leased by a process. Past the lease's end it counts as dead, and the step may start again.
     RUNNING = "running", "started, and not ended"
     # The first committed result stands for ever.
     COMPLETED = "completed", "done; the result is stored"
@@ -155,7 +155,12 @@ NOT_SENT = (S.FAILED, S.EXPIRED, S.CANCELLED)
 
 def drawn() -> str:
     """The states and moves as the Markdown of `docs/states.md`."""
-    lines = ["# States and moves", "", "Drawn from `ledgers/states.py` by `manage.py draw_states`.", ""]
+    lines = [
+        "# States and moves",
+        "",
+        "Drawn from `ledgers/states.py` by `manage.py draw_states`.",
+        "",
+    ]
     for title, choices in (
         ("Delivery", DeliveryStatus),
         ("Run", RunStatus),
@@ -164,7 +169,12 @@ def drawn() -> str:
         lines += [f"## {title}", "", "| status | meaning |", "|---|---|"]
         lines += [f"| `{value}` | {label} |" for value, label in choices.choices]
         lines.append("")
-    lines += ["## Moves of a delivery", "", "| move | from | to | who | why |", "|---|---|---|---|---|"]
+    lines += [
+        "## Moves of a delivery",
+        "",
+        "| move | from | to | who | why |",
+        "|---|---|---|---|---|",
+    ]
     for move in MOVES:
         sources = ", ".join(f"`{s}`" for s in move.sources) or "(new)"
         who = ", ".join(move.actors)

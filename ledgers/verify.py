@@ -73,7 +73,7 @@ _IN_DOUBT = (
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "one-identity-per-destination",
-        "each intended destination and part of a message has its deliveries, generations without gap",
+        "each destination and part of a message has its delivery, generations without gap",
         """
         SELECT m.id, d.destination, d.generation, count(*) FROM ledgers_delivery d
         JOIN ledgers_message m ON m.id = d.message_id
@@ -91,7 +91,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "messages-belong-to-completed-steps",
         "only a completed step owes messages, and every message has a destination",
         """
-        SELECT m.id, s.step_id, s.status FROM ledgers_message m JOIN ledgers_step s ON s.id = m.step_id
+        SELECT m.id, s.step_id, s.status FROM ledgers_message m
+        JOIN ledgers_step s ON s.id = m.step_id
         WHERE s.status <> 'completed'
            OR NOT EXISTS (SELECT 1 FROM ledgers_delivery d WHERE d.message_id = m.id)
         """,
@@ -121,7 +122,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         """
         SELECT d.delivery_id, d.attempt_count, count(a.id) FROM ledgers_delivery d
         LEFT JOIN ledgers_attempt a ON a.delivery_id = d.id
-        GROUP BY d.id HAVING d.attempt_count <> count(a.id) OR COALESCE(max(a.number), 0) <> count(a.id)
+        GROUP BY d.id
+        HAVING d.attempt_count <> count(a.id) OR COALESCE(max(a.number), 0) <> count(a.id)
         """,
     ),
     Invariant(
@@ -130,7 +132,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         f"""
         SELECT d.delivery_id, d.status FROM ledgers_delivery d
         WHERE d.status IN ('pending', {_NOT_SENT}) AND (
-            EXISTS (SELECT 1 FROM ledgers_attempt a WHERE a.delivery_id = d.id AND a.outcome = 'accepted')
+            EXISTS (SELECT 1 FROM ledgers_attempt a
+                    WHERE a.delivery_id = d.id AND a.outcome = 'accepted')
             OR EXISTS (SELECT 1 FROM ledgers_evidence v WHERE v.delivery_id = d.id
                        AND v.verdict IN ('found', 'found_many')))
         """,
@@ -201,7 +204,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         f"""
         SELECT id, delivery_id, from_status, before FROM (
             SELECT e.id, e.delivery_id, e.from_status,
-                   lag(e.to_status, 1, '') OVER (PARTITION BY e.delivery_id ORDER BY e.row_version) AS before
+                   lag(e.to_status, 1, '')
+                       OVER (PARTITION BY e.delivery_id ORDER BY e.row_version) AS before
             FROM ledgers_event e WHERE e.kind IN ({_MOVE_NAMES}) AND e.delivery_id IS NOT NULL
         ) AS chain WHERE from_status <> before
         """,
@@ -218,15 +222,18 @@ INVARIANTS: tuple[Invariant, ...] = (
         "one-open-attempt",
         "at most one attempt of a delivery is open under its present fence",
         """
-        SELECT a.delivery_id, count(*) FROM ledgers_attempt a JOIN ledgers_delivery d ON d.id = a.delivery_id
-        WHERE a.closed_at IS NULL AND a.fence = d.fence GROUP BY a.delivery_id HAVING count(*) > 1
+        SELECT a.delivery_id, count(*) FROM ledgers_attempt a
+        JOIN ledgers_delivery d ON d.id = a.delivery_id
+        WHERE a.closed_at IS NULL AND a.fence = d.fence
+        GROUP BY a.delivery_id HAVING count(*) > 1
         """,
     ),
     Invariant(
         "completed-runs-are-complete",
         "a completed run has no step that is not completed",
         """
-        SELECT r.run_id, s.step_id, s.status FROM ledgers_run r JOIN ledgers_step s ON s.run_id = r.id
+        SELECT r.run_id, s.step_id, s.status FROM ledgers_run r
+        JOIN ledgers_step s ON s.run_id = r.id
         WHERE r.status = 'completed' AND s.status <> 'completed'
         """,
     ),
@@ -236,4 +243,3 @@ INVARIANTS: tuple[Invariant, ...] = (
 def broken(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Those that do not hold."""
     return [verdict for verdict in verdicts if not verdict.holds]
-

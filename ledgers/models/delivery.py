@@ -44,9 +44,7 @@ class Delivery(models.Model):
     destination = models.CharField(max_length=MAX_DESTINATION)
     part = models.PositiveIntegerField(default=1)
     generation = models.PositiveIntegerField(default=1)
-    status = models.CharField(
-        max_length=12, choices=DeliveryStatus, default=DeliveryStatus.PENDING
-    )
+    status = models.CharField(max_length=12, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     # The rule (and its reason, in words) that put the row where it is.
     cause = models.CharField(max_length=300, blank=True)
     body_hash = models.CharField(max_length=64)
@@ -67,7 +65,7 @@ class Delivery(models.Model):
     # The latest decision of a person in force: send_again, try_again or leave.
     decision = models.CharField(max_length=12, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
-    # Guards. The fence comes from a sequence that never restarts; every new fact raises the version.
+    # Guards. The fence comes from a sequence that never restarts; every fact raises the version.
     fence = models.BigIntegerField(default=0)
     row_version = models.PositiveIntegerField(default=1)
 
@@ -105,7 +103,8 @@ class Delivery(models.Model):
             ),
             models.CheckConstraint(
                 name="delivery_submitting_has_attempt",
-                condition=~models.Q(status="submitting") | models.Q(attempt_count__gte=1, fence__gt=0),
+                condition=~models.Q(status="submitting")
+                | models.Q(attempt_count__gte=1, fence__gt=0),
             ),
             models.CheckConstraint(
                 name="delivery_cancelled_is_withdrawn",
@@ -120,7 +119,9 @@ class Delivery(models.Model):
             models.CheckConstraint(
                 name="delivery_decision_is_dated",
                 condition=models.Q(decision="", decided_at__isnull=True)
-                | models.Q(decision__in=["send_again", "try_again", "leave"], decided_at__isnull=False),
+                | models.Q(
+                    decision__in=["send_again", "try_again", "leave"], decided_at__isnull=False
+                ),
             ),
         )
         indexes = (
@@ -153,7 +154,7 @@ class OutboxItem(models.Model):
         Delivery, on_delete=models.PROTECT, primary_key=True, related_name="outbox_item"
     )
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="+", db_index=False)
-    # When it is due, and while it is leased the lease's end: an abandoned item becomes due by itself.
+    # When it is due; while leased, the lease's end: an abandoned item becomes due by itself.
     due_at = models.DateTimeField()
     leased = models.BooleanField(default=False)
 
@@ -187,7 +188,8 @@ class Attempt(models.Model):
     lease_until = models.DateTimeField()
     phase = models.CharField(max_length=12, blank=True)
     bytes_written = models.BigIntegerField(default=0)
-    # Empty while open: accepted, refused, deferred, not_sent, not_tried, in_flight, mismatch, ambiguous.
+    # Empty while open; then accepted, refused, deferred, not_sent, not_tried, in_flight, mismatch
+    # or ambiguous (`delivery.outcomes`).
     outcome = models.CharField(max_length=12, blank=True)
     permanent = models.BooleanField(default=False)
     replayed = models.BooleanField(default=False)
@@ -220,7 +222,9 @@ class Evidence(models.Model):
     # When the search began, on the database clock: what was sent later is not covered by it.
     taken_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())
-    method = models.CharField(max_length=12)  # key_lookup, id_lookup, surface_scan, receipt, operator
+    method = models.CharField(
+        max_length=12
+    )  # key_lookup, id_lookup, surface_scan, receipt, operator
     verdict = models.CharField(max_length=12)  # found, found_many, absent, inconclusive
     searched = models.TextField(blank=True)
     why = models.TextField(blank=True)

@@ -13,7 +13,7 @@ class Run(models.Model):
     agent = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=RunStatus, default=RunStatus.RUNNING)
     # An inbound event or a schedule slot. The same one twice is the same run.
-    trigger_key = models.CharField(max_length=200, unique=True, null=True, blank=True)  # noqa: DJ001  unique where given
+    trigger_key = models.CharField(max_length=200, unique=True, null=True, blank=True)
     duplicate_triggers = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
     started_at = models.DateTimeField(db_default=Now())
@@ -61,7 +61,9 @@ class Step(models.Model):
             models.UniqueConstraint(fields=("run", "step_id", "version"), name="step_identity"),
             models.CheckConstraint(
                 name="step_result_iff_completed",
-                condition=models.Q(status="completed", result_hash__gt="", finished_at__isnull=False)
+                condition=models.Q(
+                    status="completed", result_hash__gt="", finished_at__isnull=False
+                )
                 | (~models.Q(status="completed") & models.Q(result_hash="")),
             ),
             models.CheckConstraint(

@@ -13,7 +13,9 @@ class Event(models.Model):
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=30)
     run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="events")
-    step = models.ForeignKey(Step, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    step = models.ForeignKey(
+        Step, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     delivery = models.ForeignKey(
         Delivery, null=True, on_delete=models.PROTECT, related_name="events", db_index=False
     )
