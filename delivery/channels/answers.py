@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from requests import Response
 
-from delivery.channels.http import Failure, PartialAnswer
+from delivery.channels.http import Failure
+from delivery.channels.reading import PartialAnswer
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, Outcome, Refused
 
 MAX_KEPT = 4096  # characters of an answer that are kept as evidence

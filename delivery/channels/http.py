@@ -9,7 +9,6 @@ is classified by the phase first; the exception only words the reason.
 Never retries, never follows a redirect, never reads proxies, `.netrc` or any other environment.
 """
 
-import http.client
 import re
 import socket
 import ssl
@@ -25,10 +24,10 @@ from delivery.channels.addresses import ForbiddenAddressError
 from delivery.channels.connections import Connection, Peer, kept, open_connection
 from delivery.channels.contract import Journal
 from delivery.channels.deadlines import Watched, watch
+from delivery.channels.reading import PartialAnswer, read_answer
 from delivery.errors import HeldBackError
 from delivery.outcomes import Ambiguous, NotSent, Outcome, Refused
 
-MAX_READ = 65_536  # bytes of an answer's body that are read; beyond it the connection is dropped
 _AT_ONCE = 65_536  # bytes handed to the system at once, so that a long body is counted as it goes
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _TARGET = re.compile(r"[\x21-\x7e]+")
@@ -68,12 +67,6 @@ class MalformedCallError(Exception):
     """A request that must not be written: it would not mean on the wire what it means here."""
 
 
-class PartialAnswer(requests.Response):
-    """An answer of which at least the status line was seen. `whole`: nothing of it is missing."""
-
-    whole = False
-
-
 class _Submission(requests.PreparedRequest):
     """A prepared request together with the call's own journal, phase and rules."""
 
@@ -83,6 +76,7 @@ class _Submission(requests.PreparedRequest):
         self.journal = journal
         self.phase = "init"
         self.written = 0
+        self.watched: Watched | None = None
         self.method, self.url, self.body = call.method, call.url, call.body
         self.headers = CaseInsensitiveDict(call.headers)
 
@@ -109,7 +103,7 @@ def exchange(call: Call, journal: Journal) -> PartialAnswer | Failure:
 
 
 def _by_phase(submission: _Submission, error: Exception) -> Outcome:
-    why = f"{_worded(error)}, in phase {submission.phase}"
+    why = f"{_worded(submission, error)}, in phase {submission.phase}"
     if submission.phase in ("init", "connecting", "connected"):
         return NotSent(why)
     if submission.written == 0 and isinstance(error, _NothingWrittenError):
@@ -117,7 +111,9 @@ def _by_phase(submission: _Submission, error: Exception) -> Outcome:
     return Ambiguous(f"{why}, after {submission.written} bytes")
 
 
-def _worded(error: Exception) -> str:
+def _worded(submission: _Submission, error: Exception) -> str:
+    if submission.watched is not None and submission.watched.over:
+        return "the call's time was over"  # the error is only what its end looked like from inside
     cause = error.__cause__ if isinstance(error, _NothingWrittenError) else error
     return f"{type(cause).__name__}: {cause}"[:300]
 
@@ -143,7 +139,7 @@ class OneSubmission(BaseAdapter):
         target = urlsplit(request.call.url)
         data = encode(request.call, target)
         request.reached("connecting")
-        call = watch.add(request.journal.deadline)
+        call = request.watched = watch.add(request.journal.deadline)
         try:
             return self._on_connection(request, call, _peer(request.call, target), data)
         finally:
@@ -156,36 +152,33 @@ class OneSubmission(BaseAdapter):
         self, request: _Submission, call: Watched, peer: Peer, data: bytes
     ) -> PartialAnswer:
         connection = kept.take(peer) or open_connection(peer, call)
-        reusable = False
+        answer = None
         try:
             call.uses(connection.sock)
             connection.sock.settimeout(call.left())
             request.reached("connected")
             request.journal.before_first_byte()
-            answer, reusable = _converse(request, connection, data)
+            answer = _converse(request, connection, data)
+            return answer
         finally:
             watch.remove(call)  # before it is kept: it must not be shut down under its next user
-            if reusable:
+            if answer is not None and answer.reusable:
                 kept.put(connection)
             else:
                 connection.close()
-        return answer
 
 
-def _converse(
-    request: _Submission, connection: Connection, data: bytes
-) -> tuple[PartialAnswer, bool]:
-    """Write, read; whether the connection can be used again."""
+def _converse(request: _Submission, connection: Connection, data: bytes) -> PartialAnswer:
+    """Write, then read. A peer that hangs up while we write may have answered: read on."""
     broken = _write(request, connection.sock, data)
-    reading = http.client.HTTPResponse(connection.sock, method=request.method)
     try:
-        status = _read_head(reading, broken)
-        request.reached("status")
-        answer = _read_body(reading, status)
-        answer.url, answer.request = request.call.url, request
-        return answer, answer.whole and not reading.will_close and broken is None
-    finally:
-        reading.close()
+        answer = read_answer(connection.sock, request.call.method)
+    except Exception as error:  # noqa: BLE001  raised again, or the earlier one in its place
+        raise broken or error from None
+    request.reached("status")
+    answer.reusable &= broken is None
+    answer.url, answer.request = request.call.url, request
+    return answer
 
 
 def _write(request: _Submission, sock: socket.socket, data: bytes) -> OSError | None:
@@ -213,45 +206,6 @@ def _write_all(request: _Submission, sock: socket.socket, data: bytes) -> None:
         count = sock.send(view[request.written : request.written + _AT_ONCE])
         request.written += count
         request.journal.wrote(count)
-
-
-def _read_head(reading: http.client.HTTPResponse, broken: OSError | None) -> int:
-    """The status; the header fields may be missing from some point on.
-
-    Raises:
-        Exception: whatever kept the status line from being read, or `broken` in its place.
-    """
-    try:
-        reading.begin()
-    except Exception as error:  # noqa: BLE001  raised again unless a status was seen
-        # `begin` sets the status before it reads the header fields (http/client.py).
-        if not isinstance(reading.status, int):
-            raise broken or error from None
-    return reading.status
-
-
-def _read_body(reading: http.client.HTTPResponse, status: int) -> PartialAnswer:
-    answer = PartialAnswer()
-    answer.status_code, answer.reason = status, str(reading.reason)
-    headers = getattr(reading, "headers", None)
-    parts: list[bytes] = []
-    if headers is not None:
-        answer.headers = CaseInsensitiveDict(headers.items())
-        answer.whole = _read_parts(reading, parts)
-    answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one
-    return answer
-
-
-def _read_parts(reading: http.client.HTTPResponse, parts: list[bytes]) -> bool:
-    """Read up to `MAX_READ` bytes; whether that was all there is. Breaking off is no error."""
-    room = MAX_READ
-    try:
-        while room and (part := reading.read1(room)):
-            parts.append(part)
-            room -= len(part)
-    except (OSError, http.client.HTTPException, ValueError):
-        return False
-    return room > 0 and not reading.length
 
 
 def _peer(call: Call, target: SplitResult) -> Peer:

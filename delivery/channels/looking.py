@@ -6,7 +6,8 @@ from typing import Literal
 
 from delivery.channels.answers import Reading, json_of, kept_text, provider_id
 from delivery.channels.contract import Finding
-from delivery.channels.http import Call, Failure, PartialAnswer, exchange
+from delivery.channels.http import Call, Failure, exchange
+from delivery.channels.reading import PartialAnswer
 
 
 class SilentJournal:

@@ -5,7 +5,6 @@ header, look-ups by key and by id, and a list of messages to scan. Loopback only
 """
 
 import ipaddress
-import json
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import ClassVar
@@ -26,13 +25,15 @@ from delivery.channels.contract import (
     Window,
 )
 from delivery.channels.destinations import PLACEHOLDERS, check_destination
-from delivery.channels.http import Call, Failure, PartialAnswer, exchange
+from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.looking import ask, found_or_absent
+from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import Page, Scan, Seen, moment
 from delivery.channels.settings import Settings, choice, flag, number, text
-from delivery.channels.texts import split_content, text_of, visible_line
+from delivery.channels.texts import VISIBLE_LINE, split_content, text_of, visible_line
 from delivery.errors import BadDestinationError, SecretError
 from delivery.outcomes import NotSent, Outcome
+from ledgers.canonical import canonical_json
 
 Headers = Mapping[str, str]
 _Look = Callable[[Query, float, Headers], Finding]
@@ -115,10 +116,10 @@ class SimulatorAdapter(Adapter):
         return split_content(content, self._room_for_text(), self.option("part_unit"))
 
     def _room_for_text(self) -> int:
-        """The limit less what the visible recognizer takes: a line end, `ref `, 25 characters."""
+        """The limit, less what is kept free for the visible recognizer and mark."""
         limit = int(self.option("part_limit"))
         visible = "visible" in self._places()
-        return max(limit - 30, 4) if limit and visible else limit
+        return max(limit - VISIBLE_LINE, 4) if limit and visible else limit
 
     def render(self, envelope: Envelope) -> Rendered:
         shown = text_of(envelope.content)
@@ -126,8 +127,7 @@ class SimulatorAdapter(Adapter):
             shown += "\n" + visible_line(envelope.recognizer, envelope.marker)
         hidden = envelope.recognizer if "hidden" in self._places() else ""
         message = {"recognizer": hidden, "text": shown, "to": envelope.destination}
-        body = json.dumps(message, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return Rendered(body.encode(), envelope.destination)
+        return Rendered(canonical_json(message, "content").encode(), envelope.destination)
 
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
         try:

@@ -38,6 +38,10 @@ def split_content(content: Json, limit: int, unit: Unit) -> list[Json]:
     return list(parts)
 
 
+# Kept free in each part: a line end, `ref `, 25 characters, and an approved resend's mark.
+VISIBLE_LINE = 120
+
+
 def visible_line(recognizer: str, marker: str) -> str:
     """The last line of a visible text: the recognizer, and the mark of an approved resend."""
     return f"ref {recognizer}" + (f" ({marker})" if marker else "")

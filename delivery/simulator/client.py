@@ -148,7 +148,7 @@ class Simulator:
 
     def last_submissions(self, to: str | None = None, last: int = 20) -> list[dict[str, Any]]:
         """The last ones in order: to, key, body_hash, recognizer, author, at, did, effect (id)."""
-        asked = {"last": last} | ({} if to is None else {"to": to})
+        asked: dict[str, Any] = {"last": last} | ({} if to is None else {"to": to})
         submissions: list[dict[str, Any]] = self._ask("submissions", **asked)
         return submissions
 

@@ -1,0 +1,101 @@
+"""Reading one answer, as far as it comes: a status line is worth something even without the rest.
+
+The status line is what counts. What breaks after it (header fields cut, a body that ends early,
+bad chunks) takes nothing away from it; before it is whole, nothing is known.
+"""
+
+import http.client
+import io
+import socket
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+MAX_READ = 65_536  # bytes of an answer's body that are read; beyond it the connection is dropped
+_MAX_INTERIM = 8  # answers such as 100 or 103 before the real one
+
+
+class PartialAnswer(requests.Response):
+    """An answer of which at least the status line was seen.
+
+    `whole`: nothing of it is missing. `reusable`: and the connection can carry another request.
+    """
+
+    whole = False
+    reusable = False
+
+
+class _FirstLine(io.BufferedReader):
+    """Remembers the status line as it came: the library takes one without its end for whole."""
+
+    line: bytes | None = None
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(-1 if size is None else size)
+        if self.line is None:
+            self.line = line
+        return line
+
+
+def read_answer(sock: socket.socket, method: str) -> PartialAnswer:
+    """The answer on this connection.
+
+    Raises:
+        OSError, http.client.HTTPException, ValueError: if there was no whole status line.
+    """
+    reading = http.client.HTTPResponse(sock, method=method)
+    lines = _FirstLine(reading.fp.detach())
+    reading.fp = lines
+    try:
+        status = _read_head(reading, lines)
+        return _with_body(reading, status)
+    finally:
+        reading.close()
+
+
+def _read_head(reading: http.client.HTTPResponse, lines: _FirstLine) -> int:
+    """The status of the first answer that is no interim one; header fields may be missing."""
+    for _ in range(_MAX_INTERIM):
+        status = _read_one_head(reading, lines)
+        if not 100 <= status < 200 or reading.isclosed():
+            return status
+        # `begin` reads again only where it finds no header fields (http/client.py).
+        reading.headers = None  # type: ignore[assignment]
+        lines.line = None
+    raise http.client.BadStatusLine("only interim answers")
+
+
+def _read_one_head(reading: http.client.HTTPResponse, lines: _FirstLine) -> int:
+    try:
+        reading.begin()
+    except Exception:
+        if not (lines.line or b"").endswith(b"\n") or not isinstance(reading.status, int):
+            raise
+    if not (lines.line or b"").endswith(b"\n"):
+        raise http.client.BadStatusLine(f"broke off at {lines.line!r}")
+    return reading.status
+
+
+def _with_body(reading: http.client.HTTPResponse, status: int) -> PartialAnswer:
+    answer = PartialAnswer()
+    answer.status_code, answer.reason = status, str(reading.reason)
+    parts: list[bytes] = []
+    headers = getattr(reading, "headers", None)
+    if headers is not None:
+        answer.headers = CaseInsensitiveDict(headers.items())
+        answer.whole = _read_parts(reading, parts)
+        answer.reusable = answer.whole and not reading.will_close
+    answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one
+    return answer
+
+
+def _read_parts(reading: http.client.HTTPResponse, parts: list[bytes]) -> bool:
+    """Read up to `MAX_READ` bytes; whether that was all there is. Breaking off is no error."""
+    room = MAX_READ
+    try:
+        while room and (part := reading.read1(room)):
+            parts.append(part)
+            room -= len(part)
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    return room > 0 and not reading.length
