@@ -15,9 +15,12 @@ from delivery.channels.registry import adapter_for
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.errors import UnknownAdapterError
 from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
+from delivery.timing import boottime
 from ledgers.canonical import Json, sha256
 from ledgers.models import Channel
 from ledgers.states import DeliveryStatus
+
+REMEMBERED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Way:
     adapter: Adapter
     fingerprint: str
     held: tuple[str, ...]
+    read_at: float
+    policies: dict[str, Policy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +68,16 @@ class Case:
 
 @dataclass(slots=True)
 class Ways:
-    """The channels of one wave, read once: a pause or another credential counts from the next."""
+    """The channels, remembered for a second: a pause or another credential counts from then on."""
 
     ways: dict[int, Way] = field(default_factory=dict)
 
     def of(self, channel_id: int) -> Way:
-        if channel_id not in self.ways:
+        way = self.ways.get(channel_id)
+        if way is None or boottime() - way.read_at > REMEMBERED_S:
             channel = Channel.objects.select_related("credential").get(pk=channel_id)
-            self.ways[channel_id] = open_way(channel)
-        return self.ways[channel_id]
+            way = self.ways[channel_id] = open_way(channel)
+        return way
 
 
 def open_way(channel: Channel) -> Way:
@@ -95,7 +101,7 @@ def open_way(channel: Channel) -> Way:
         reasons.append(f"credential {channel.credential.name} is of another identity")
     if why := adapter.ready():
         reasons.append(f"not ready: {why}")
-    return Way(channel, adapter, mark, tuple(reasons))
+    return Way(channel, adapter, mark, tuple(reasons), boottime())
 
 
 def read(ids: Iterable[int], ways: Ways) -> list[Case]:
@@ -176,6 +182,12 @@ def _case(
 
 def _policy(way: Way, contract: str) -> Policy:
     """The channel's policy now, with the promises that its provider gave when recorded."""
+    if contract not in way.policies:
+        way.policies[contract] = _new_policy(way, contract)
+    return way.policies[contract]
+
+
+def _new_policy(way: Way, contract: str) -> Policy:
     declared = json.loads(contract)
     channel = way.channel
     surface = declared["surface"] is not None
@@ -225,8 +237,9 @@ def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Co
 
 _ROWS = """
 SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence,
-    d.message_id, m.channel_id, d.destination, d.part, d.generation, d.body_hash, d.idempotency_key, d.recognizer,
-    d.provider_message_id, d.attempt_count, d.key_first_used_at, d.rewound_at,
+    d.message_id, m.channel_id, d.destination, d.part, d.generation, d.body_hash,
+    d.idempotency_key, d.recognizer, d.provider_message_id, d.attempt_count,
+    d.key_first_used_at, d.rewound_at,
     d.withdrawn_at IS NOT NULL AS withdrawn, d.decision, d.decided_at,
     m.contract::text AS contract, m.not_before, m.not_after,
     COALESCE(o.leased AND o.due_at > clock_timestamp(), false) AS leased,

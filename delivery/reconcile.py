@@ -97,13 +97,14 @@ def search_for(decided: Decided, ways: Ways) -> Search:
 
 
 def settle_searches(
-    searches: Sequence[Search], actor: str, *, leased: bool = True
+    searches: Sequence[Search], actor: str, ways: Ways | None = None, *, leased: bool = True
 ) -> list[Decided]:
     """Keep the evidence and move the rows to where the whole history now puts them; one commit.
 
     Args:
         searches: finished searches.
         actor: who searched.
+        ways: the channels, as far as the worker remembers them.
         leased: the worker holds the rows' leases; an operator's look does not.
 
     Returns:
@@ -116,7 +117,7 @@ def settle_searches(
         moves.hold(fences)
         evidence.add_sightings([s for search in searches for s in search.sightings(actor)])
         boundary("evidence-stored")
-        decided = [decide(case) for case in read(fences, Ways())]
+        decided = [decide(case) for case in read(fences, ways or Ways())]
         mine = [
             d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]
         ]

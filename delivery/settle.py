@@ -22,7 +22,7 @@ from ledgers.states import DeliveryStatus
 logger = logging.getLogger(__name__)
 
 
-def settle(calls: Sequence[Call], actor: str) -> None:
+def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> None:
     """Settle finished calls, all in one commit, or row by row if one of them cannot be stored.
 
     Raises:
@@ -31,21 +31,22 @@ def settle(calls: Sequence[Call], actor: str) -> None:
     """
     if not calls:
         return
+    ways = ways or Ways()
     try:
-        finished = _settle(calls, actor)
+        finished = _settle(calls, actor, ways)
     except (OperationalError, InterfaceError):
         raise
     except DatabaseError:
         # One row that cannot be stored must not make the others' acceptances forgotten.
         logger.exception("settling %d answers together failed; settling one by one", len(calls))
-        finished = [case for call in calls for case in _settle_alone(call, actor)]
+        finished = [case for call in calls for case in _settle_alone(call, actor, ways)]
     boundary("settled")
     hooks.tell(finished)
 
 
-def _settle_alone(call: Call, actor: str) -> list[Case]:
+def _settle_alone(call: Call, actor: str, ways: Ways) -> list[Case]:
     try:
-        return _settle([call], actor)
+        return _settle([call], actor, ways)
     except (OperationalError, InterfaceError):
         raise
     except DatabaseError:
@@ -59,13 +60,13 @@ def _settle_alone(call: Call, actor: str) -> list[Case]:
         return []
 
 
-def _settle(calls: Sequence[Call], actor: str) -> list[Case]:
+def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> list[Case]:
     fences = {call.delivery_pk: call.fence for call in calls}
     with transaction.atomic():
         moves.hold(fences)
         evidence.close_attempts([call.closing() for call in calls])
         boundary("attempts-closed")
-        cases = read(fences, Ways())
+        cases = read(fences, ways)
         on_time = [decide(c) for c in cases if c.fence == fences[c.id] and c.leased]
         late = [decide(c) for c in cases if not (c.fence == fences[c.id] and c.leased)]
         carry_out(on_time, actor)

@@ -16,13 +16,16 @@ from ledgers.outbox import Claimed
 Jobs = list[Call | Search]
 
 
-def open_wave(claimed: Iterable[Claimed], mark: float, who: Identity) -> Jobs:
+def open_wave(
+    claimed: Iterable[Claimed], mark: float, who: Identity, ways: Ways | None = None
+) -> Jobs:
     """Decide about claimed deliveries and prepare every call that follows from it.
 
     Args:
         claimed: leases just taken.
         mark: `boottime()` read before the claim was sent.
         who: the worker.
+        ways: the channels, as far as the worker remembers them.
 
     Returns:
         calls whose attempts are on record and searches, ready for the pool. Whatever needs no
@@ -34,7 +37,7 @@ def open_wave(claimed: Iterable[Claimed], mark: float, who: Identity) -> Jobs:
     refuse_inside_transaction()
     leases = {item.delivery_id: item for item in claimed}
     boundary("claimed")
-    ways = Ways()
+    ways = ways or Ways()
     cases = read(leases, ways)
     decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
     now, later = _split(decided)

@@ -8,12 +8,14 @@ nobody else, and an answer that cannot be written now is kept and written later,
 import logging
 import selectors
 from collections import Counter
+from collections.abc import Callable
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from django.db import close_old_connections, connection
 
 from delivery.claim import claim
 from delivery.heartbeat import Heartbeat, new_identity
+from delivery.history import Ways
 from delivery.journal import stop_sign
 from delivery.listener import Listener
 from delivery.pool import Pool
@@ -42,6 +44,7 @@ class Worker:
         self._busy: Counter[int] = Counter()  # calls under way, by channel id
         self._calls: list[Call] = []
         self._searches: list[Search] = []
+        self._ways = Ways()
         self._stopping = False
 
     def stop(self) -> None:
@@ -76,18 +79,23 @@ class Worker:
         return len(self._calls) + len(self._searches)
 
     def _turn(self) -> bool:
-        """Collect, settle and claim once; tell whether anything was claimed."""
-        try:
-            self._collect()
-            self._settle()
-            self._heartbeat.beat(self.claimed, self.settled)
-            return self._claim()
-        except (DatabaseError, InterfaceError):
-            # What is in `_calls` is known but not written: it is written when the database is back.
-            logger.exception(
-                "the ledger cannot be written now; %d answers are kept", self._unsettled
-            )
+        """Collect, claim and settle once; tell whether anything was claimed."""
+        self._collect()
+        # New calls first: they are under way while the answers are being written.
+        more = self._try(self._claim)
+        written = self._try(self._settle)
+        if not written:
+            # What is in `_calls` is known but not written; it is written when the database is back.
+            logger.error("the ledger cannot be written now; %d answers are kept", self._unsettled)
             self._pause()
+        return more and written
+
+    def _try(self, act: Callable[[], bool]) -> bool:
+        """One bad row or a database that is away must not end the worker; leases heal the rest."""
+        try:
+            return act()
+        except Exception:
+            logger.exception("the worker goes on after an error")
             return False
 
     def _collect(self) -> None:
@@ -98,14 +106,16 @@ class Worker:
             elif isinstance(job, Search):
                 self._searches.append(job)
 
-    def _settle(self) -> None:
+    def _settle(self) -> bool:
         if self._calls:
-            settle(self._calls, self.who.name)
+            settle(self._calls, self.who.name, self._ways)
             self.settled += len(self._calls)
             self._calls = []
         if self._searches:
-            settle_searches(self._searches, self.who.name)
+            settle_searches(self._searches, self.who.name, self._ways)
             self._searches = []
+        self._heartbeat.beat(self.claimed, self.settled)
+        return True
 
     def _claim(self) -> bool:
         free = self._pool.size - self._pool.busy
@@ -116,7 +126,7 @@ class Worker:
         if not claimed:
             return False
         self.claimed += len(claimed)
-        for job in open_wave(claimed, mark, self.who):
+        for job in open_wave(claimed, mark, self.who, self._ways):
             self._busy[job.channel_id] += 1
             self._pool.start(job)
         return True
@@ -142,14 +152,10 @@ class Worker:
         """Wait for calls that are on the wire and write down what they came to."""
         end = boottime() + DRAIN_S
         while (self._pool.busy or self._unsettled) and boottime() < end:
-            try:
-                self._collect()
-                self._settle()
-            except (DatabaseError, InterfaceError):
-                logger.exception("the ledger cannot be written now; trying again")
+            self._collect()
+            if not self._try(self._settle):
                 self._pause()
-                continue
-            if self._pool.busy:
+            elif self._pool.busy:
                 self._wait(None)
         self._say_what_is_lost()
         self._pool.close()
@@ -164,7 +170,8 @@ class Worker:
                 call.outcome.outcome,
                 getattr(call.outcome, "provider_message_id", ""),
             )
-        try:
-            self._heartbeat.stop(self.claimed, self.settled)
-        except (DatabaseError, InterfaceError):
-            logger.warning("the worker's end could not be written")
+        self._try(self._say_good_bye)
+
+    def _say_good_bye(self) -> bool:
+        self._heartbeat.stop(self.claimed, self.settled)
+        return True
