@@ -176,7 +176,9 @@ def _converse(request: _Submission, connection: Connection, data: bytes) -> Part
     except Exception as error:  # noqa: BLE001  raised again, or the earlier one in its place
         raise broken or error from None
     request.reached("status")
-    answer.reusable &= broken is None
+    # A body without a length ends with the connection, also when it was the watch that ended it.
+    answer.whole &= request.watched is not None and not request.watched.over
+    answer.reusable &= answer.whole and broken is None
     answer.url, answer.request = request.call.url, request
     return answer
 

@@ -10,6 +10,19 @@ from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.reading import PartialAnswer
 
 
+def bearer(secret: str) -> dict[str, str]:
+    """The header that carries a secret as a bearer token; none for an empty one.
+
+    Raises:
+        ValueError: if it has a character that no header can carry (the secret is not quoted).
+    """
+    if not secret:
+        return {}
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError("the credential's secret has a character that no header can carry")
+    return {"Authorization": f"Bearer {secret}"}
+
+
 class SilentJournal:
     """The journal of a question: a deadline and nothing to record, since nothing is submitted."""
 

@@ -25,16 +25,25 @@ class PartialAnswer(requests.Response):
     reusable = False
 
 
-class _FirstLine(io.BufferedReader):
-    """Remembers the status line as it came: the library takes one without its end for whole."""
+class _Lines(io.BufferedReader):
+    """Remembers the first line and the last one, since the library takes a cut head for whole."""
 
-    line: bytes | None = None
+    first: bytes | None = None
+    last = b""
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(-1 if size is None else size)
-        if self.line is None:
-            self.line = line
-        return line
+        self.last = super().readline(-1 if size is None else size)
+        if self.first is None:
+            self.first = self.last
+        return self.last
+
+    @property
+    def has_status_line(self) -> bool:
+        return (self.first or b"").endswith(b"\n")
+
+    @property
+    def has_whole_head(self) -> bool:
+        return self.last in {b"\r\n", b"\n"}
 
 
 def read_answer(sock: socket.socket, method: str) -> PartialAnswer:
@@ -44,16 +53,16 @@ def read_answer(sock: socket.socket, method: str) -> PartialAnswer:
         OSError, http.client.HTTPException, ValueError: if there was no whole status line.
     """
     reading = http.client.HTTPResponse(sock, method=method)
-    lines = _FirstLine(reading.fp.detach())
+    lines = _Lines(reading.fp.detach())
     reading.fp = lines
     try:
         status = _read_head(reading, lines)
-        return _with_body(reading, status)
+        return _with_body(reading, status, whole_head=lines.has_whole_head)
     finally:
         reading.close()
 
 
-def _read_head(reading: http.client.HTTPResponse, lines: _FirstLine) -> int:
+def _read_head(reading: http.client.HTTPResponse, lines: _Lines) -> int:
     """The status of the first answer that is no interim one; header fields may be missing."""
     for _ in range(_MAX_INTERIM):
         status = _read_one_head(reading, lines)
@@ -61,29 +70,31 @@ def _read_head(reading: http.client.HTTPResponse, lines: _FirstLine) -> int:
             return status
         # `begin` reads again only where it finds no header fields (http/client.py).
         reading.headers = None  # type: ignore[assignment]
-        lines.line = None
+        lines.first = None
     raise http.client.BadStatusLine("only interim answers")
 
 
-def _read_one_head(reading: http.client.HTTPResponse, lines: _FirstLine) -> int:
+def _read_one_head(reading: http.client.HTTPResponse, lines: _Lines) -> int:
     try:
         reading.begin()
     except Exception:
-        if not (lines.line or b"").endswith(b"\n") or not isinstance(reading.status, int):
+        if not lines.has_status_line or not isinstance(reading.status, int):
             raise
-    if not (lines.line or b"").endswith(b"\n"):
-        raise http.client.BadStatusLine(f"broke off at {lines.line!r}")
+    if not lines.has_status_line:
+        raise http.client.BadStatusLine(f"broke off at {lines.first!r}")
     return reading.status
 
 
-def _with_body(reading: http.client.HTTPResponse, status: int) -> PartialAnswer:
+def _with_body(
+    reading: http.client.HTTPResponse, status: int, *, whole_head: bool
+) -> PartialAnswer:
     answer = PartialAnswer()
     answer.status_code, answer.reason = status, str(reading.reason)
     parts: list[bytes] = []
     headers = getattr(reading, "headers", None)
     if headers is not None:
         answer.headers = CaseInsensitiveDict(headers.items())
-        answer.whole = _read_parts(reading, parts)
+        answer.whole = _read_parts(reading, parts) and whole_head
         answer.reusable = answer.whole and not reading.will_close
     answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one
     return answer

@@ -26,7 +26,7 @@ from delivery.channels.contract import (
 )
 from delivery.channels.destinations import PLACEHOLDERS, check_destination
 from delivery.channels.http import Call, Failure, exchange
-from delivery.channels.looking import ask, found_or_absent
+from delivery.channels.looking import ask, bearer, found_or_absent
 from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import Page, Scan, Seen, moment
 from delivery.channels.settings import Settings, choice, flag, number, text
@@ -132,21 +132,17 @@ class SimulatorAdapter(Adapter):
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
         try:
             secret = self.secret()
-        except SecretError as error:
+            headers = {**bearer(secret), "Content-Type": "application/json", "Idempotency-Key": key}
+        except (SecretError, ValueError) as error:
             return NotSent(str(error), tried=False)
-        headers = {
-            **_authorization(secret),
-            "Content-Type": "application/json",
-            "Idempotency-Key": key,
-        }
         url = f"{self.option('url')}/v1/messages"
         result = exchange(Call("POST", url, headers, rendered.body, allow_private=True), journal)
         return outcome_of(result, _reading(result), [secret])
 
     def look_up(self, query: Query, deadline: float) -> Iterator[Finding]:
         try:
-            headers = _authorization(self.secret())
-        except SecretError as error:
+            headers = bearer(self.secret())
+        except (SecretError, ValueError) as error:
             yield Finding("key_lookup", "inconclusive", "nothing", f"no credential: {error}")
             return
         for look in self._looks(query):
@@ -188,10 +184,6 @@ class SimulatorAdapter(Adapter):
 
     def _is_control(self, seen: Seen) -> bool:
         return bool(seen.text == self.option("control_text"))
-
-
-def _authorization(secret: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {secret}"} if secret else {}
 
 
 def _reading(result: PartialAnswer | Failure) -> Reading:

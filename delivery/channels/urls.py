@@ -70,7 +70,7 @@ def _check_parts(parts: SplitResult, named: str, *, allow_http: bool) -> None:
         raise BadDestinationError("destination", "has a user or password", right)
     if parts.fragment or named.endswith("#"):
         raise BadDestinationError("destination", "has a fragment, which is never sent", _RIGHT)
-    if not parts.hostname or parts.hostname in PLACEHOLDERS:
+    if not parts.hostname or parts.hostname in PLACEHOLDERS or "%" in parts.hostname:
         raise BadDestinationError("destination", f"{named!r} names no host", _RIGHT)
     if re.search(r"[\s\\]", named) or not _percent_is_right(named):
         raise BadDestinationError("destination", "has a space, a backslash or a stray %", _RIGHT)

@@ -11,7 +11,6 @@ IETF draft Idempotency-Key (the quoted form of the key).
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import time
@@ -33,7 +32,7 @@ from delivery.channels.contract import (
     Window,
 )
 from delivery.channels.http import Call, exchange
-from delivery.channels.looking import ask, found_or_absent
+from delivery.channels.looking import ask, bearer, found_or_absent
 from delivery.channels.settings import Settings, choice, flag, number, statuses, text
 from delivery.channels.urls import is_file, is_http_url, is_token, normalise_url
 from delivery.errors import SecretError
@@ -153,7 +152,7 @@ class WebhookAdapter(Adapter):
             "webhook-timestamp": str(now),
         }
         if secret and self.option("secret_as") == "bearer":
-            headers["Authorization"] = f"Bearer {secret}"
+            headers |= bearer(secret)
         elif secret:
             headers["webhook-signature"] = sign(secret, key, now, body)
         return headers
@@ -175,14 +174,14 @@ class WebhookAdapter(Adapter):
             "{recognizer}", quote(query.recognizer, safe="")
         )
         try:
-            bearer = self.secret() if self.option("secret_as") == "bearer" else ""
-        except SecretError as error:
+            headers = bearer(self.secret()) if self.option("secret_as") == "bearer" else {}
+        except (SecretError, ValueError) as error:
             yield Finding("key_lookup", "inconclusive", f"GET {url}", f"no credential: {error}")
             return
         answer = ask(
             url,
             deadline,
-            {"Authorization": f"Bearer {bearer}"} if bearer else {},
+            headers,
             allow_private=self.option("allow_private"),
             ca_file=self.option("ca_file"),
         )
@@ -213,5 +212,5 @@ def _key(secret: str) -> bytes:
         return secret.encode()
     try:
         return base64.b64decode(encoded, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or characters that are not ASCII
         raise ValueError("the credential's secret begins with whsec_ but is not base64") from None
