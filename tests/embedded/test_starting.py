@@ -175,7 +175,7 @@ def test_a_program_that_takes_too_long_is_an_error(cluster: Cluster) -> None:
     owner = tools.owner_for(cluster.pgdata)
 
     with pytest.raises(ToolError, match="took longer"):
-        tools.run("psql", ["--version"], owner, timeout_s=0.0001)
+        tools.run("pg_test_timing", ["--duration=60"], owner, timeout_s=0.05)
 
 
 def test_a_large_log_is_put_aside_at_the_next_start(
