@@ -186,12 +186,16 @@ logged AS (
     FROM moved m
 )"""
 
-# The outbox follows the row in the same statement: due again, or owed nothing by a machine.
+# The outbox follows the row in the same statement: due again, or owed nothing by a machine. Who
+# moves it without a fence leaves the time of a leased item alone: its holder looks again anyway.
 _QUEUE = """
 requeued AS (
     INSERT INTO ledgers_outboxitem (delivery_id, channel_id, due_at, leased)
     SELECT m.id, g.channel_id, m.due_at, false
-    FROM moved m JOIN ledgers_message g ON g.id = m.message_id WHERE m.due_at IS NOT NULL
+    FROM moved m JOIN ledgers_message g ON g.id = m.message_id
+    WHERE m.due_at IS NOT NULL AND (m.fence IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM ledgers_outboxitem l
+        WHERE l.delivery_id = m.id AND l.leased AND l.due_at > clock_timestamp()))
     ON CONFLICT (delivery_id) DO UPDATE SET due_at = EXCLUDED.due_at, leased = false
 ),
 dropped AS (
@@ -208,8 +212,8 @@ moved AS (
     UPDATE ledgers_delivery d
     SET status = %(target)s, cause = left(w.cause, 300), row_version = d.row_version + 1, {columns}
     FROM want w {_GUARD}
-    RETURNING d.id, d.message_id, d.row_version, w.status, w.rule, w.inputs, w.actor, w.due_at,
-              w.attempt_id
+    RETURNING d.id, d.message_id, d.row_version, w.status, w.fence, w.rule, w.inputs, w.actor,
+              w.due_at, w.attempt_id
 ),{_LOG},{_QUEUE}
 SELECT id FROM moved"""
     with connection.cursor() as cursor:
