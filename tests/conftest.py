@@ -37,7 +37,11 @@ def ledgers_hold(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def verify_ledgers() -> None:
-    """The place where `ledgers.verify` is run after every test that used the database."""
+    """Fail, naming promise and offenders, if the test left a ledger that breaks an invariant."""
+    from ledgers import verify
+
+    broken = verify.broken(verify.verify())
+    assert not broken, "\n".join(f"{v.promise}: {v.count}: {v.offenders}" for v in broken)
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:
