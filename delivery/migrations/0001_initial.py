@@ -5,32 +5,41 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
-                ('host', models.CharField(max_length=100)),
-                ('pid', models.PositiveIntegerField()),
-                ('build', models.CharField(max_length=60)),
-                ('mode', models.CharField(max_length=10)),
-                ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('beat_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('stopped_at', models.DateTimeField(blank=True, null=True)),
-                ('clock_offset_s', models.FloatField(default=0)),
-                ('claimed', models.BigIntegerField(default=0)),
-                ('settled', models.BigIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True)),
+                ("host", models.CharField(max_length=100)),
+                ("pid", models.PositiveIntegerField()),
+                ("build", models.CharField(max_length=60)),
+                ("mode", models.CharField(max_length=10)),
+                (
+                    "started_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "beat_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("stopped_at", models.DateTimeField(blank=True, null=True)),
+                ("clock_offset_s", models.FloatField(default=0)),
+                ("claimed", models.BigIntegerField(default=0)),
+                ("settled", models.BigIntegerField(default=0)),
             ],
             options={
-                'ordering': ('-beat_at',),
-                'indexes': [models.Index(fields=['beat_at'], name='worker_beat')],
+                "ordering": ("-beat_at",),
+                "indexes": [models.Index(fields=["beat_at"], name="worker_beat")],
             },
         ),
     ]
