@@ -1,0 +1,164 @@
+"""The scene of one drill: a run, its destinations, a channel, a recipient that counts."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from delivery.crashlab.processes import Child, WarmParent
+from ledgers import verify
+from ledgers.models import Attempt, Channel, Delivery, OutboxItem
+from ledgers.states import NOT_SENT, DeliveryStatus
+
+ROUNDS = 8  # leases that a drill outlives until everything must be at rest
+
+
+class Recipient(Protocol):
+    """Counts what arrived at a destination: what it acted on, and complete submissions."""
+
+    def effects(self, to: str, /) -> int: ...
+    def submissions(self, to: str, /) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a drill came to."""
+
+    kills: int
+    attempts: int
+    effects: int
+    statuses: Mapping[str, int]
+    broken: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Scene:
+    """One drill's own corner of the ledger.
+
+    `pass_s`: lets so many seconds pass, by waiting or otherwise. `kills`: counted by hand where
+    the drill kills from outside.
+    """
+
+    parent: WarmParent
+    recipient: Recipient
+    channel: Channel
+    pass_s: Callable[[float], None]
+    to: tuple[str, ...]
+    text: str = "a drill of the crash laboratory"
+    run_id: str = field(default_factory=lambda: f"crashlab-{secrets.token_hex(6)}")
+    kills: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+    # Processes
+
+    def agent(self, *, to: tuple[str, ...] | None = None, **more: Any) -> Child:
+        """An agent that records the run's one message."""
+        return self.parent.fork(
+            "delivery.crashlab.tasks:record",
+            run_id=self.run_id,
+            message={
+                "channel": self.channel.slug,
+                "to": to or self.to,
+                "content": self.text,
+            },
+            lease_s=self.channel.lease_s,
+            **more,
+        )
+
+    def worker(self, **more: Any) -> Child:
+        """A worker on this scene's channel."""
+        return self.parent.fork("delivery.crashlab.tasks:work", channel=self.channel.pk, **more)
+
+    def kill_agent_at(self, point: str, **more: Any) -> None:
+        """Let an agent kill itself at this point."""
+        self._killed_at(point, self.agent(armed={"at": point, "do": "kill"}, **more))
+
+    def kill_worker_at(self, point: str, **more: Any) -> None:
+        """Let a worker kill itself at this point."""
+        self._killed_at(point, self.worker(armed={"at": point, "do": "kill"}, **more))
+
+    def _killed_at(self, point: str, child: Child) -> None:
+        self.check(child.wait_killed() == point, f"it died at {point}, and its name is on file")
+        self.kills += 1
+
+    def kill(self, child: Child) -> None:
+        """SIGKILL a child from outside."""
+        child.kill()
+        self.kills += 1
+
+    # Time
+
+    def outlive_leases(self) -> None:
+        """Let whatever a dead process holds become free again."""
+        self.pass_s(self.channel.lease_s + self.channel.deadline_s + self.channel.margin_s)
+
+    def restart(self) -> None:
+        """Agent and worker come back in new processes, until everything is at rest."""
+        self.outlive_leases()
+        self.agent().answer()
+        self.come_to_rest()
+
+    def come_to_rest(self) -> None:
+        """Let new workers work until a machine has nothing left to do."""
+        for _ in range(ROUNDS):
+            self.worker().answer()
+            if not OutboxItem.objects.filter(channel=self.channel).exists():
+                return
+            self.outlive_leases()
+        self.complaints.append("a machine still has something to do")
+
+    # What it came to
+
+    def check(self, holds: bool, claim: str) -> None:  # noqa: FBT001  reads as a sentence
+        """Note a claim that does not hold."""
+        if not holds:
+            self.complaints.append(f"not so: {claim}")
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        return list(Delivery.objects.filter(message__step__run__run_id=self.run_id))
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many deliveries stand in which status."""
+        return dict(Counter(str(row.status) for row in self.deliveries))
+
+    def tally(self) -> Tally:
+        """Count, and check everything that must hold whatever was killed."""
+        rows = self.deliveries
+        for row in rows:
+            self.complaints.extend(self._complaints(row))
+        if len(rows) != len(self.to) * self._parts():
+            self.complaints.append(f"{len(rows)} identities for {len(self.to)} destinations")
+        for verdict in verify.broken(verify.verify()):
+            self.complaints.append(f"{verdict.name}: {', '.join(verdict.offenders)}")
+        return Tally(
+            kills=self.kills,
+            attempts=sum(row.attempt_count for row in rows),
+            effects=sum(self.recipient.effects(to) for to in self.to),
+            statuses=self.statuses,
+            broken=tuple(self.complaints),
+        )
+
+    def _parts(self) -> int:
+        return max((row.part for row in self.deliveries), default=1)
+
+    def _complaints(self, row: Delivery) -> list[str]:
+        """What the ledger claims about one destination, against what the recipient saw."""
+        effects = self.recipient.effects(row.destination)
+        submissions = self.recipient.submissions(row.destination)
+        attempts = Attempt.objects.filter(
+            delivery__message=row.message_id, delivery__destination=row.destination
+        ).count()
+        return [
+            f"{row.destination}: {claim} ({effects} effects, {submissions} submissions,"
+            f" {attempts} attempts, {row.status})"
+            for wrong, claim in (
+                (effects > self._parts(), "acted on twice"),
+                (submissions > attempts, "more submissions than attempts"),
+                (row.status in NOT_SENT and effects, "claimed not sent, and acted on"),
+                (row.status == DeliveryStatus.DELIVERED and not effects, "claimed delivered"),
+            )
+            if wrong
+        ]

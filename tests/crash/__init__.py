@@ -1,0 +1,1 @@
+"""Real processes, really killed; effects counted at the recipient."""
