@@ -1,7 +1,9 @@
-"""The workers, as they report themselves. What they work on stands in `ledgers`."""
+"""Workers as they report themselves, and what they share. What they work on is in `ledgers`."""
 
 from django.db import models
 from django.db.models.functions import Now
+
+from ledgers.models import Channel
 
 
 class Worker(models.Model):
@@ -28,3 +30,16 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ChannelMeter(models.Model):
+    """The token bucket of a channel with a rate limit; see `delivery.limits`."""
+
+    channel = models.OneToOneField(
+        Channel, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    tokens = models.FloatField()
+    refilled_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.tokens:.1f} tokens"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from django.db import connection, transaction
 
 from delivery.authority import allowed_by, frozen_authority
+from delivery.breaker import Route, breaker
 from delivery.channels.contract import Adapter, Envelope, Rendered
 from delivery.decide import Decided, hold_back
 from delivery.errors import HeldBackError, OpenTransactionError
@@ -45,6 +46,7 @@ class Ready:
     decided: Decided
     rendered: Rendered
     adapter: Adapter
+    route: Route
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class Call:
     """An attempt on record whose submission may now happen, once."""
 
     delivery_pk: int
-    channel_id: int
+    route: Route
     fence: int
     attempt_id: int
     key: str
@@ -61,9 +63,14 @@ class Call:
     journal: CallJournal
     outcome: Outcome = field(default=Ambiguous("the call has not ended"))
 
+    @property
+    def channel_id(self) -> int:
+        return self.route[0]
+
     def run(self) -> None:
         """Put it on the wire and keep the outcome. Never raises."""
         self.outcome = _submit(self)
+        breaker.ended(self.route, self.outcome.outcome)
         boundary("accepted" if isinstance(self.outcome, Accepted) else "answered")
 
     def closing(self) -> Closing:
@@ -116,7 +123,10 @@ def render(decided: Decided, contents: Mapping[int, Content], ways: Ways) -> Rea
         return hold_back(decided, held=f"the renderer failed: {type(error).__name__}")
     if sha256(rendered.body) != case.body_hash:
         return hold_back(decided, held="the renderer changed since this was recorded")
-    return Ready(decided, rendered, way.adapter)
+    route = (case.channel_id, way.adapter.route(case.destination))
+    if why := breaker.admit(route):
+        return hold_back(decided, held=why)
+    return Ready(decided, rendered, way.adapter, route)
 
 
 def write_ahead(
@@ -131,22 +141,29 @@ def write_ahead(
         ways: the channels of this wave.
         who: the worker.
     """
-    with transaction.atomic():
-        moves.hold(item.decided.case.id for item in ready)
-        opened = moves.begin([_opening(item, ways, who) for item in ready])
+    try:
+        with transaction.atomic():
+            moves.hold(item.decided.case.id for item in ready)
+            opened = moves.begin([_opening(item, ways, who) for item in ready])
+    except BaseException:
+        for item in ready:
+            breaker.ended(item.route, "not_tried")
+        raise
     boundary("written-ahead")
     calls = []
     for item in ready:
         case = item.decided.case
         attempt = opened.get(case.id)
         if attempt is None:
-            continue  # a fact arrived or the lease ended: it comes round again
+            # A fact arrived or the lease ended: it comes round again.
+            breaker.ended(item.route, "not_tried")
+            continue
         check = _last_check(item, leases[case.id], mark, ways)
         deadline_s = item.decided.facts.policy.deadline_s
         calls.append(
             Call(
                 delivery_pk=case.id,
-                channel_id=case.channel_id,
+                route=item.route,
                 fence=attempt.fence,
                 attempt_id=attempt.attempt_id,
                 key=case.key,

@@ -6,6 +6,7 @@ nobody else, and an answer that cannot be written now is kept and written later,
 """
 
 import logging
+import math
 import selectors
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from delivery.claim import claim
+from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
 from delivery.history import Ways
 from delivery.journal import stop_sign
@@ -39,7 +40,9 @@ class Worker:
         self.who = new_identity()
         self.settled = 0
         self.claimed = 0
-        self._pool = Pool(concurrency or settings.COUNTERFOIL_CONCURRENCY)
+        self._per_channel = concurrency or settings.COUNTERFOIL_CONCURRENCY
+        # Some places more than one channel may take: a dead one leaves them to the others.
+        self._pool = Pool(self._per_channel + math.ceil(self._per_channel / 4))
         self._heartbeat = Heartbeat(self.who, mode)
         self._busy: Counter[int] = Counter()  # calls under way, by channel id
         self._calls: list[Call] = []
@@ -122,11 +125,14 @@ class Worker:
         if free <= 0 or self._stopping:
             return False
         mark = boottime()
-        claimed = claim(free, self._busy)
+        claimed = claim(free, self._busy, self._per_channel)
         if not claimed:
             return False
         self.claimed += len(claimed)
-        for job in open_wave(claimed, mark, self.who, self._ways):
+        jobs = open_wave(claimed, mark, self.who, self._ways)
+        metered = {c for c, way in self._ways.ways.items() if way.channel.rate_per_s}
+        give_back(claimed, [job.channel_id for job in jobs if isinstance(job, Call)], metered)
+        for job in jobs:
             self._busy[job.channel_id] += 1
             self._pool.start(job)
         return True

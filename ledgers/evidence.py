@@ -67,7 +67,8 @@ WITH answer AS (
     SELECT * FROM unnest(
         %(attempt_id)s::bigint[], %(outcome)s::text[], %(phase)s::text[],
         %(bytes_written)s::bigint[], %(permanent)s::bool[], %(replayed)s::bool[],
-        %(retry_after_s)s::float8[], %(provider_message_id)s::text[], %(response)s::text[], %(error)s::text[]
+        %(retry_after_s)s::float8[], %(provider_message_id)s::text[],
+        %(response)s::text[], %(error)s::text[]
     ) AS w(id, outcome, phase, bytes_written, permanent, replayed, retry_after_s,
            provider_message_id, response, error)
 ),

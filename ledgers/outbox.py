@@ -17,6 +17,7 @@ class Claimed:
     """One leased item. `fence` proves the lease; `lease_until` and `now` are the database's."""
 
     delivery_id: int
+    channel_id: int
     fence: int
     lease_until: datetime
     now: datetime
@@ -56,11 +57,11 @@ leased AS (
     UPDATE ledgers_outboxitem o
     SET due_at = clock_timestamp() + make_interval(secs => p.lease_s), leased = true
     FROM picked p WHERE o.delivery_id = p.delivery_id
-    RETURNING o.delivery_id, o.due_at
+    RETURNING o.delivery_id, o.channel_id, o.due_at
 )
 UPDATE ledgers_delivery d SET fence = nextval('ledgers_fence')
 FROM leased l WHERE d.id = l.delivery_id
-RETURNING d.id, d.fence, l.due_at, clock_timestamp()"""
+RETURNING d.id, l.channel_id, d.fence, l.due_at, clock_timestamp()"""
 
 
 def postpone(changes: Sequence[Change]) -> set[int]:

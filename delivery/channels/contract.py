@@ -226,6 +226,14 @@ class Adapter(ABC):
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
         """Put one submission on the wire, exactly one, and say what is known about it."""
 
+    def route(self, destination: str) -> str:
+        """What fails together: destinations behind one route share a circuit breaker.
+
+        Empty: all of the channel does.
+        """
+        del destination
+        return ""
+
     def ready(self) -> str:
         """Empty where a call could be made now, else why not. Cheap; no submission."""
         return ""

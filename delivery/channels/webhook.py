@@ -16,7 +16,7 @@ import hmac
 import time
 from collections.abc import Iterator
 from typing import ClassVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from delivery.channels.answers import REFUSALS, Reading, outcome_of
 from delivery.channels.contract import (
@@ -119,6 +119,9 @@ class WebhookAdapter(Adapter):
         if envelope.marker:
             wrapped["resend"] = envelope.marker
         return wrapped
+
+    def route(self, destination: str) -> str:
+        return str(urlsplit(destination).netloc)
 
     def ready(self) -> str:
         try:

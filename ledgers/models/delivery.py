@@ -162,6 +162,10 @@ class OutboxItem(models.Model):
         indexes = (
             # The claim: what is due, channel by channel.
             models.Index(fields=("channel", "due_at"), name="outbox_due"),
+            # Calls under way on a channel that limits them. Small: only leased items are in it.
+            models.Index(
+                fields=("channel",), name="outbox_leased", condition=models.Q(leased=True)
+            ),
         )
 
     def __str__(self) -> str:
