@@ -37,7 +37,7 @@ from delivery.channels.contract import (
     Window,
 )
 from delivery.channels.destinations import check_destination
-from delivery.channels.settings import Settings, choice, flag, number, text
+from delivery.channels.settings import Setting, Settings, choice, flag, number, text
 from delivery.channels.texts import split_content
 from delivery.errors import HeldBackError, NotSentError, RefusedError
 from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
@@ -53,8 +53,9 @@ _overdue: Counter[str] = Counter()
 _lock = threading.Lock()
 
 
-def _path(about: str) -> Any:
-    return text(about, right="a dotted path such as my_app.sending.send", is_right=_is_path)
+def _path(about: str, *, required: bool = False) -> Setting:
+    right = "a dotted path such as my_app.sending.send"
+    return text(about, right=right, is_right=_is_path, required=required)
 
 
 def _is_path(path: str) -> bool:
@@ -66,7 +67,7 @@ class FunctionAdapter(Adapter):
 
     slug = "function"
     known: ClassVar[Settings] = {
-        "path": _path("The function that sends."),
+        "path": _path("The function that sends.", required=True),
         "look_up_path": _path("A function that tells whether a message arrived."),
         "look_up_authoritative": flag("Whether its False proves that nothing was accepted."),
         "dedupe_window_s": number("Seconds for which the provider honours the key.", default=0),
@@ -107,8 +108,8 @@ class FunctionAdapter(Adapter):
             return f"{MAX_OVERDUE} calls of {path} have not returned since their deadlines"
         try:
             inspect.signature(load(path)).bind(**dict.fromkeys(_ARGUMENTS))
-        except (ImportError, AttributeError, TypeError, ValueError) as error:
-            return f"{path} cannot be called with {', '.join(_ARGUMENTS)}: {error}"
+        except Exception as error:  # noqa: BLE001  importing runs a stranger's code
+            return f"{path} cannot be called with {', '.join(_ARGUMENTS)}: {worded(error)}"
         return ""
 
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
@@ -162,6 +163,7 @@ def load(path: str) -> Callable[..., Any]:
     Raises:
         ImportError, AttributeError, ValueError: if there is none.
         TypeError: if what is there cannot be called.
+        Exception: whatever its module raises when it is imported.
     """
     module, _, name = path.rpartition(".")
     function = getattr(import_module(module), name)

@@ -16,12 +16,14 @@ class Setting:
         right: what a right value looks like, for complaints and forms.
         is_right: whether a value is one.
         about: what it does, in a sentence for the operator.
+        required: whether the channel cannot work without it.
     """
 
     default: Json
     right: str
     is_right: Callable[[Json], bool]
     about: str
+    required: bool = False
 
 
 Settings = Mapping[str, Setting]
@@ -44,14 +46,21 @@ def number(
 
 
 def text(
-    about: str, *, default: str = "", right: str = "text", is_right: Callable[[str], bool] = bool
+    about: str,
+    *,
+    default: str = "",
+    right: str = "text",
+    is_right: Callable[[str], bool] = bool,
+    required: bool = False,
 ) -> Setting:
-    """Text; empty is right wherever it is the default."""
+    """Text; empty is right wherever it is the default and nothing is required."""
 
     def fits(value: Json) -> bool:
-        return isinstance(value, str) and ((value == "" == default) or bool(is_right(value)))
+        if not isinstance(value, str):
+            return False
+        return (value == default and not required) or bool(is_right(value))
 
-    return Setting(default, right, fits, about)
+    return Setting(default, right, fits, about, required)
 
 
 def choice(about: str, *choices: str) -> Setting:
@@ -84,4 +93,9 @@ def complaints(known: Settings, given: Mapping[str, Json]) -> list[str]:
         for name, setting in known.items()
         if name in given and not setting.is_right(given[name])
     ]
-    return unknown + wrong
+    missing = [
+        f"{name}: is missing, must be {setting.right}"
+        for name, setting in known.items()
+        if setting.required and name not in given
+    ]
+    return unknown + wrong + missing

@@ -58,6 +58,7 @@ class SimulatorAdapter(Adapter):
             "Where the recipient process listens.",
             right="http://127.0.0.1:PORT, an address of this machine",
             is_right=_is_loopback,
+            required=True,
         ),
         "dedupe_window_s": number("Seconds for which it honours a key; 0: it has none.", default=0),
         "key_scope": choice("Within what a key is one.", "endpoint", "credential"),

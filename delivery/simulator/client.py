@@ -154,9 +154,14 @@ class Simulator:
 
     def messages(self, to: str) -> list[dict[str, Any]]:
         """What can be seen at `to`, newest first; the oldest is the control message."""
-        page = self._call("GET", "/v1/messages?" + urlencode({"to": to, "limit": 1_000_000}))
-        messages: list[dict[str, Any]] = page["messages"]
-        return messages
+        messages: list[dict[str, Any]] = []
+        asked = {"to": to}
+        while True:
+            page = self._call("GET", "/v1/messages?" + urlencode(asked))
+            messages += page["messages"]
+            if page["next"] is None:
+                return messages
+            asked["before"] = page["next"]
 
     def wait_for(
         self,

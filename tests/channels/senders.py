@@ -1,7 +1,9 @@
 """What somebody's own sender may look like: the function adapter calls these in tests."""
 
+import asyncio
 import os
-from typing import Any
+import threading
+from typing import Any, ClassVar
 
 import requests
 
@@ -18,3 +20,37 @@ def post(*, destination: str, payload: Any, key: str, recognizer: str, deadline:
     answer.raise_for_status()
     named: str = answer.json()["id"]
     return named
+
+
+class Said:
+    """What the senders below return, raise and received; set and read by tests."""
+
+    returns: Any = None
+    raises: BaseException | None = None
+    waits_for: threading.Event | None = None
+    received: ClassVar[list[dict[str, Any]]] = []
+
+
+def told(**arguments: Any) -> Any:
+    """Do as `Said` says."""
+    Said.received.append(arguments)
+    if Said.waits_for is not None:
+        Said.waits_for.wait(10)
+    if Said.raises is not None:
+        raise Said.raises
+    return Said.returns
+
+
+async def told_async(**arguments: Any) -> Any:
+    """The same as a coroutine; where it is to wait, it waits for ever."""
+    Said.received.append(arguments)
+    if Said.waits_for is not None:
+        await asyncio.sleep(60)
+    return Said.returns
+
+
+def too_few(destination: str) -> str:
+    return destination
+
+
+NOT_CALLABLE = "text"
