@@ -50,7 +50,7 @@ class Child:
         """
         if self._process is None or self._process.returncode is not None:
             return False
-        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        if not hasattr(os, "waitid"):  # macOS before 3.13  # pragma: no cover
             return self._process.poll() is None
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self._process.pid, options) is None
@@ -72,7 +72,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             pass_fds=self.program.pass_fds,
             start_new_session=True,
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  this parent has one thread
+            preexec_fn=die_with(os.getpid()),  # noqa: PLW1509  this parent has one thread
         )
         self._started_at = time.monotonic()
         return True
@@ -111,13 +111,13 @@ class Child:
         self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
 
 
-def _die_with(parent: int) -> Callable[[], None] | None:
+def die_with(parent: int) -> Callable[[], None] | None:
     """Asks the kernel, in the new process, for a SIGTERM when `parent` dies. Linux only."""
-    if not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux"):  # pragma: no cover
         return None
     libc = ctypes.CDLL(None)
 
-    def ask() -> None:
+    def ask() -> None:  # pragma: no cover  runs between fork and exec
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:  # it died before we asked
             os.kill(os.getpid(), signal.SIGTERM)

@@ -22,7 +22,7 @@ from tests.config.programs import (
     program,
     started,
 )
-from tests.embedded.processes import PROJECT, ended, python, until
+from tests.embedded.processes import ended, python, until
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -200,12 +200,6 @@ def test_a_damaged_note_is_no_obstacle(start: Start, tmp_path: Path) -> None:
     start(program(tmp_path, "web"))
 
     assert alive(started(tmp_path, "web"))
-
-
-def test_the_parent_imports_no_django() -> None:
-    code = "import sys, config.supervisor; print('django' in sys.modules)"
-
-    assert ended(python(PROJECT, "-c", code)) == "False\n"
 
 
 def _length(path: Path) -> int:

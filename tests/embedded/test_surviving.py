@@ -21,13 +21,15 @@ from tests.embedded.processes import (
 )
 
 RECONNECTS = """
-import os, signal
+import os, signal, time
 import django
 django.setup()
 from django.db import close_old_connections, connection
 from config.embedded import postmaster
 connection.ensure_connection()
 os.kill(postmaster.running(connection.cluster), signal.SIGKILL)
+while connection.is_usable():
+    time.sleep(0.01)  # its backend has not noticed yet
 close_old_connections()  # as between two requests, or two tasks
 with connection.cursor() as cursor:
     cursor.execute("SELECT 42")
