@@ -79,18 +79,21 @@ CREATE TRIGGER content_is_frozen BEFORE UPDATE ON ledgers_message
 CREATE TRIGGER kept BEFORE DELETE ON ledgers_message
     FOR EACH ROW EXECUTE FUNCTION ledgers_refuse('messages are the audit record');
 
--- A first result stands for ever.
+-- A first result stands for ever, and with it what the step owes.
 CREATE TRIGGER first_result_wins BEFORE UPDATE ON ledgers_step
     FOR EACH ROW WHEN (
         OLD.status = 'completed'
         AND (OLD.run_id, OLD.step_id, OLD.version, OLD.input_hash, OLD.status, OLD.result,
-             OLD.result_ref, OLD.result_hash)
+             OLD.result_ref, OLD.result_hash, OLD.announces)
             IS DISTINCT FROM
             (NEW.run_id, NEW.step_id, NEW.version, NEW.input_hash, NEW.status, NEW.result,
-             NEW.result_ref, NEW.result_hash))
+             NEW.result_ref, NEW.result_hash, NEW.announces))
     EXECUTE FUNCTION ledgers_refuse('the first committed result stands');
 CREATE TRIGGER kept BEFORE DELETE ON ledgers_step
     FOR EACH ROW EXECUTE FUNCTION ledgers_refuse('steps are the audit record');
+CREATE TRIGGER name_is_identity BEFORE UPDATE ON ledgers_run
+    FOR EACH ROW WHEN (OLD.run_id <> NEW.run_id)
+    EXECUTE FUNCTION ledgers_refuse('the name of a run is part of identities');
 CREATE TRIGGER kept BEFORE DELETE ON ledgers_run
     FOR EACH ROW EXECUTE FUNCTION ledgers_refuse('runs are the audit record');
 
