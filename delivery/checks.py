@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import connection
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+from django.db import ProgrammingError, connection
 
 OLDEST_POSTGRESQL = 15
 
@@ -33,4 +33,27 @@ def database_is_postgresql(databases: Sequence[str] | None = None, **_: Any) -> 
             hint="Use PostgreSQL 15 or newer.",
             id="delivery.E002",
         )
+    ]
+
+
+@register(Tags.database)
+def channels_are_sound(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Every channel's lease, schedules and settings, as they would be refused when saved."""
+    if not databases or connection.vendor != "postgresql":
+        return []
+    from delivery.policy import complaints  # noqa: PLC0415  models are not ready on import
+    from ledgers.models import Channel  # noqa: PLC0415
+
+    try:
+        channels = list(Channel.objects.select_related("credential"))
+    except ProgrammingError:
+        return []  # not migrated yet
+    return [
+        (Error if complaint.fatal else Warning)(
+            f"Channel {channel.slug}, {complaint.field}: {complaint.text}.",
+            hint=complaint.hint,
+            id=complaint.id,
+        )
+        for channel in channels
+        for complaint in complaints(channel)
     ]

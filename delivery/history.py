@@ -15,6 +15,7 @@ from delivery.channels.registry import adapter_for
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.errors import UnknownAdapterError
 from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
+from delivery.policy import unsound
 from delivery.timing import boottime
 from ledgers.canonical import Json, sha256
 from ledgers.models import Channel
@@ -99,6 +100,7 @@ def open_way(channel: Channel) -> Way:
         reasons.append(f"credential {channel.credential.name} unavailable: {error}")
     if mark and channel.credential.fingerprint not in {"", mark}:
         reasons.append(f"credential {channel.credential.name} is of another identity")
+    reasons.extend(f"misconfigured: {c.field} {c.text}" for c in unsound(channel))
     if why := adapter.ready():
         reasons.append(f"not ready: {why}")
     return Way(channel, adapter, mark, tuple(reasons), boottime())

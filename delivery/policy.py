@@ -1,0 +1,113 @@
+"""What is wrong with a channel's configuration: asked when it is saved, and again at start-up."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.channels.registry import adapter_class, adapter_for
+from delivery.errors import UnknownAdapterError
+from delivery.timing import JITTER
+from ledgers.models import Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One thing that is wrong. `fatal`: nothing may be sent like this."""
+
+    id: str
+    field: str
+    text: str
+    hint: str
+    fatal: bool = True
+
+
+def complaints(channel: Channel) -> list[Complaint]:
+    """Everything that is wrong with a channel, saved or not."""
+    found = [*_adapter(channel), *_lease(channel), *_schedules(channel)]
+    if not found:
+        found.extend(_against_declaration(channel))
+    return found
+
+
+def unsound(channel: Channel) -> list[Complaint]:
+    """What makes it impossible to send safely at all; a schedule is clipped at run time instead."""
+    if any(_adapter(channel)):
+        return []  # said by whoever looks for the adapter
+    return [*_lease(channel), *_schedules(channel)]
+
+
+def _adapter(channel: Channel) -> Iterator[Complaint]:
+    try:
+        kind = adapter_class(channel.adapter)
+    except UnknownAdapterError as error:
+        yield Complaint("delivery.E010", "adapter", str(error), "Name one of the known adapters.")
+        return
+    if not isinstance(channel.settings, dict):
+        yield Complaint("delivery.E011", "settings", "is no object", 'Write {"name": value, …}.')
+        return
+    for text in kind.check_settings(channel.settings):
+        yield Complaint("delivery.E011", "settings", text, "Correct the adapter's settings.")
+
+
+def _lease(channel: Channel) -> Iterator[Complaint]:
+    least = channel.deadline_s + channel.margin_s
+    if channel.lease_s <= least:
+        yield Complaint(
+            "delivery.E012",
+            "lease_s",
+            f"the lease of {channel.lease_s:g} s does not outlive the call's deadline and margin"
+            f" ({channel.deadline_s:g} s + {channel.margin_s:g} s)",
+            f"Set it above {least:g} s, or shorten the deadline: a call that outlives its lease"
+            " may be made twice.",
+        )
+
+
+def _schedules(channel: Channel) -> Iterator[Complaint]:
+    for field in ("retry_schedule", "look_up_schedule"):
+        value: Any = getattr(channel, field)
+        empty_is_right = field == "look_up_schedule"
+        if not _is_schedule(value) or (not value and not empty_is_right):
+            yield Complaint(
+                "delivery.E013",
+                field,
+                f"is {value!r}",
+                "Write a list of seconds, each 0 or more, such as [1, 5, 30].",
+            )
+
+
+def _is_schedule(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, int | float) and not isinstance(item, bool) and item >= 0 for item in value
+    )
+
+
+def _against_declaration(channel: Channel) -> Iterator[Complaint]:
+    declaration = adapter_for(channel).declare()
+    window_s = declaration.window.seconds
+    longest = longest_retry_s(channel.retry_schedule, channel.max_attempts)
+    room = window_s - channel.deadline_s - channel.margin_s
+    if declaration.key is not None and window_s > 0 and longest > room:
+        yield Complaint(
+            "delivery.E014",
+            "retry_schedule",
+            f"{channel.max_attempts} attempts take up to {longest:g} s, but the provider's key"
+            f" protects only {room:g} s (window {window_s:g} s, less deadline and margin)",
+            "Shorten the schedule or allow fewer attempts: past the window the same key is a new"
+            " send.",
+        )
+    if channel.deadline_s < declaration.deadline_s:
+        yield Complaint(
+            "delivery.W015",
+            "deadline_s",
+            f"the deadline of {channel.deadline_s:g} s is shorter than the"
+            f" {declaration.deadline_s:g} s that the provider may take to answer",
+            f"Allow {declaration.deadline_s:g} s, or answers that come later are lost and their"
+            " deliveries become unknown.",
+            fatal=False,
+        )
+
+
+def longest_retry_s(schedule: Sequence[float], max_attempts: int) -> float:
+    """The most seconds from the first attempt to the last, jitter included; calls take no time."""
+    pauses = [schedule[min(n, len(schedule) - 1)] for n in range(max_attempts - 1)]
+    return sum(pauses) * (1 + JITTER)
