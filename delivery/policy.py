@@ -31,9 +31,9 @@ def complaints(channel: Channel) -> list[Complaint]:
 
 def unsound(channel: Channel) -> list[Complaint]:
     """What makes it impossible to send safely at all; a schedule is clipped at run time instead."""
-    if any(_adapter(channel)):
-        return []  # said by whoever looks for the adapter
-    return [*_lease(channel), *_schedules(channel)]
+    # An unknown adapter is reported by whoever looks for it.
+    adapter = [c for c in _adapter(channel) if c.field != "adapter"]
+    return [*adapter, *_lease(channel), *_schedules(channel)]
 
 
 def _adapter(channel: Channel) -> Iterator[Complaint]:

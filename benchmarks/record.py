@@ -1,0 +1,79 @@
+"""Recording one message for many destinations in one call: time, and memory beside a small roster.
+
+    .venv/bin/python benchmarks/record.py [--count 10000] [--json]
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("COUNTERFOIL_DATA", ".data/benchmark")
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+import django
+
+django.setup()
+
+from django.core.management import call_command
+
+from delivery import agent
+from ledgers.models import Channel, Credential, Delivery
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10_000, help="destinations")
+    parser.add_argument("--json", action="store_true", help="print one object")
+    arguments = parser.parse_args()
+    call_command("migrate", verbosity=0)
+    channel = _channel()
+    _record(channel, 100)
+    before = _peak_mb()
+    began = time.perf_counter()
+    _record(channel, arguments.count)
+    seconds = time.perf_counter() - began
+    made = Delivery.objects.filter(message__channel=channel).count()
+    if made != arguments.count + 100:
+        sys.exit(f"{made} deliveries were made")
+    result = {
+        "destinations": arguments.count,
+        "seconds": round(seconds, 2),
+        "destinations_per_s": round(arguments.count / seconds),
+        "extra_peak_memory_mb": round(_peak_mb() - before, 1),
+    }
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        print("\n".join(f"  {name.replace('_', ' '):24} {value}" for name, value in result.items()))
+
+
+def _channel() -> Channel:
+    credential, _ = Credential.objects.get_or_create(
+        name="benchmark", defaults={"destination_rules": ["*"]}
+    )
+    return Channel.objects.create(
+        slug=f"record-{time.time_ns()}",
+        adapter="webhook",
+        credential=credential,
+        settings={"allow_private": True, "allow_http": True},
+    )
+
+
+def _record(channel: Channel, count: int) -> None:
+    with agent.run(f"record-{time.time_ns()}", agent="benchmark") as run:
+        to = [f"https://hooks.example.com/team/{number}" for number in range(count)]
+        run.step("write").complete(None, [agent.Message("note", channel.slug, to, {"text": "hi"})])
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
