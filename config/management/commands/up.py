@@ -59,7 +59,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Login:    {OPERATOR}  {password}   (shown this once)")
         else:
             self.stdout.write(f"Login:    {OPERATOR}, with the password shown at the first start")
-        self.stdout.write(f"          forgotten? {_manage()} changepassword {OPERATOR}")
+        self.stdout.write(f"          forgotten? {as_typed()} changepassword {OPERATOR}")
         self.stdout.write(f"\n{SNIPPET.format(python=_python())}")
         self.stdout.write("Ctrl-C stops the console and the worker.\n")
         self.stdout.flush()
@@ -116,7 +116,8 @@ def _python() -> str:
     return _short(Path(sys.executable))
 
 
-def _manage() -> str:
+def as_typed() -> str:
+    """How somebody in this folder types `manage.py`."""
     return f"{_python()} {_short(_manage_py())}"
 
 

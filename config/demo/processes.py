@@ -1,0 +1,65 @@
+"""The demo's processes: started for real, killed for real."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from django.conf import settings
+
+from config.children import die_with
+
+STOP_S = 10.0
+
+
+@contextmanager
+def started(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of our own interpreter; killed at the latest when the block is left.
+
+    Args:
+        log: takes its standard error.
+        words: the interpreter's arguments.
+    """
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        cwd=settings.BASE_DIR,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,  # a Ctrl-C at the terminal is for the demo alone
+        preexec_fn=die_with(os.getpid()),  # noqa: PLW1509  this parent has one thread
+    )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL, and wait until it is gone."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM: it finishes what is on the wire first."""
+    process.terminate()
+    process.wait(STOP_S)
+
+
+def first_line(process: subprocess.Popen[bytes]) -> str:
+    """What it says first.
+
+    Raises:
+        RuntimeError: it ended without a word.
+    """
+    line = process.stdout.readline().decode().strip() if process.stdout else ""
+    if not line:
+        raise RuntimeError(f"a process of the demo ended with {process.wait()} and said nothing")
+    return line
