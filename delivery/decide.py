@@ -32,7 +32,6 @@ class Decided:
             actor=actor,
             inputs=inputs.dump(self.facts, self.case.now),
             due_at=due_at,
-            provider_message_id=self.case.provider_message_id,
         )
 
     @property

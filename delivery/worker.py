@@ -22,7 +22,7 @@ from delivery.listener import Listener
 from delivery.pool import Pool
 from delivery.reconcile import Search, settle_searches
 from delivery.settle import settle
-from delivery.submit import Call
+from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
 from delivery.wave import open_wave
 
@@ -57,7 +57,12 @@ class Worker:
         self._pool.interrupt()
 
     def run(self) -> None:
-        """Work until `stop` is called."""
+        """Work until `stop` is called.
+
+        Raises:
+            delivery.errors.OpenTransactionError: if the caller has a transaction open.
+        """
+        refuse_inside_transaction()
         listener = Listener()
         try:
             while not self._stopping:
@@ -68,7 +73,12 @@ class Worker:
             self._drain()
 
     def run_shift(self, seconds: float) -> int:
-        """Work what is due, at most for so long, and return how much was settled."""
+        """Work what is due, at most for so long, and return how much was settled.
+
+        Raises:
+            delivery.errors.OpenTransactionError: if the caller has a transaction open.
+        """
+        refuse_inside_transaction()
         end = boottime() + seconds
         while self._turn() or self._pool.busy or self._unsettled:
             if boottime() >= end:

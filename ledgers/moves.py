@@ -40,7 +40,6 @@ class Change:
     inputs: str = ""
     due_at: datetime | None = None
     attempt_id: int | None = None
-    provider_message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def accept(changes: Sequence[Change]) -> set[int]:
         changes,
         "acknowledged_at = clock_timestamp(), finished_at = clock_timestamp(),"
         " unknown_since = NULL, next_attempt_at = NULL,"
-        " provider_message_id = COALESCE(NULLIF(w.provider_message_id, ''), d.provider_message_id),"
+        f" provider_message_id = COALESCE({_ANSWERED_ID}, {_FOUND_ID}, d.provider_message_id),"
         " disputed_at = CASE WHEN w.status = ANY(%(disputes)s) THEN clock_timestamp()"
         " ELSE d.disputed_at END",
     )
@@ -154,6 +153,16 @@ def reissue(changes: Sequence[Change]) -> set[int]:
     )
 
 
+# What the provider calls it: as it answered, or as a look-up found it.
+_ANSWERED_ID = (
+    "(SELECT a.provider_message_id FROM ledgers_attempt a WHERE a.delivery_id = d.id"
+    " AND a.outcome = 'accepted' AND a.provider_message_id <> '' ORDER BY a.number LIMIT 1)"
+)
+_FOUND_ID = (
+    "(SELECT v.provider_message_id FROM ledgers_evidence v WHERE v.delivery_id = d.id"
+    " AND v.verdict IN ('found', 'found_many') AND v.provider_message_id <> ''"
+    " ORDER BY v.id LIMIT 1)"
+)
 _NOT_SENT = "finished_at = clock_timestamp(), unknown_since = NULL, next_attempt_at = NULL"
 
 FINISHES = {
@@ -168,9 +177,8 @@ WITH want AS (
     SELECT * FROM unnest(
         %(id)s::bigint[], %(status)s::text[], %(version)s::int[], %(fence)s::bigint[],
         %(rule)s::text[], %(cause)s::text[], %(actor)s::text[], %(inputs)s::text[],
-        %(due_at)s::timestamptz[], %(attempt_id)s::bigint[], %(provider_message_id)s::text[]
-    ) AS w(id, status, version, fence, rule, cause, actor, inputs, due_at, attempt_id,
-           provider_message_id)
+        %(due_at)s::timestamptz[], %(attempt_id)s::bigint[]
+    ) AS w(id, status, version, fence, rule, cause, actor, inputs, due_at, attempt_id)
 )"""
 
 _GUARD = """

@@ -1,0 +1,112 @@
+"""What children do in these tests: real workers, and agents and machines that misbehave."""
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from django.core.management import call_command
+from django.db import IntegrityError, OperationalError, connection
+
+from delivery import agent, hooks, worker
+from delivery.channels import connections
+from delivery.crashlab.points import POINTS, arm, freeze, note
+from delivery.crashlab.tasks import GATE, Armed
+from delivery.worker import Worker
+
+Execute = Callable[..., Any]
+
+
+def shift(folder: Path, *, armed: Armed = None, concurrency: int = 4, gated: bool = False) -> int:
+    """A real worker until nothing is due; how much it claimed."""
+    arm(folder, armed)
+    if gated:
+        note(folder / POINTS, GATE)
+        freeze()
+    one = Worker("shift", concurrency)
+    one.run_shift(60)
+    return one.claimed
+
+
+def resident(folder: Path, *, concurrency: int) -> None:
+    """`manage.py deliver`."""
+    del folder
+    call_command("deliver", concurrency=concurrency)
+
+
+def unwritable(folder: Path, *, times: int, patience_s: float = 30.0) -> int:
+    """A worker whose first so many writes of `delivered` fail; it is stopped after the first."""
+    failed = 0
+
+    def refuse(execute: Execute, sql: str, params: Any, many: bool, context: Any) -> Any:
+        nonlocal failed
+        target = params.get("target") if isinstance(params, dict) else None
+        if target != "delivered" or failed >= times:
+            return execute(sql, params, many, context)
+        failed += 1
+        if failed == 2:
+            note(folder / POINTS, "write-failed")
+            freeze()
+        raise OperationalError("the ledger cannot be written")
+
+    one = Worker("shift", 1)
+    with (
+        connection.execute_wrapper(refuse),
+        mock.patch.object(worker, "DATABASE_PAUSE_S", 0),
+        mock.patch.object(worker, "DRAIN_S", patience_s),
+    ):
+        one.run_shift(patience_s)
+    return one.settled
+
+
+def out_of_descriptors(folder: Path, *, at: int) -> int:
+    """A worker in which opening this connection (the first is 1) raises EMFILE."""
+    del folder
+    opened, original = 0, connections.open_connection
+
+    def open_connection(*arguments: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        if opened == at:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return original(*arguments)
+
+    one = Worker("shift", 1)
+    with (
+        mock.patch("delivery.channels.http.open_connection", open_connection),
+        mock.patch.object(connections.kept, "take", return_value=None),
+    ):
+        one.run_shift(60)
+    return one.claimed
+
+
+def hooked(folder: Path, *, error: str) -> int:
+    """A worker with a receiver that raises after every delivery."""
+    del folder
+
+    def receiver(**_: object) -> None:
+        raise {"IntegrityError": IntegrityError, "LookupError": LookupError}[error](error)
+
+    hooks.delivered.connect(receiver)
+    one = Worker("shift", 4)
+    one.run_shift(60)
+    return one.claimed
+
+
+def suicidal_agent(
+    folder: Path, *, run_id: str, channel: str, to: Sequence[str], lease_s: float
+) -> str:
+    """An agent whose second step kills its own process, each time."""
+    try:
+        with agent.run(run_id, agent="suicidal") as run:
+            notify = run.step("notify", lease_s=lease_s)
+            notify.complete({}, [agent.Message("notice", channel=channel, to=to, content="hello")])
+            run.step("reinstall", lease_s=lease_s)
+            note(folder / POINTS, "reinstalling")
+            os.kill(os.getpid(), signal.SIGKILL)
+    except agent.CrashLoopError:
+        return "crash_loop"
+    return "ended"
