@@ -67,33 +67,42 @@ RETURNING d.id, l.channel_id, d.fence, l.due_at, clock_timestamp()"""
 def postpone(changes: Sequence[Change]) -> set[int]:
     """Hand items back until `due_at`, without a move. Only the holder of the fence may.
 
+    The row says what it waits for. Being held goes to the trail as well, once per reason.
+
     Returns:
         the ids that were postponed; for others the lease was lost or a fact arrived.
     """
     if not changes:
         return set()
+    names = ("id", "fence", "version", "due_at", "rule", "cause", "inputs", "actor")
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            WITH kept AS (
-                UPDATE ledgers_delivery d SET next_attempt_at = w.due_at
-                FROM unnest(%s::bigint[], %s::bigint[], %s::int[], %s::timestamptz[])
-                    AS w(id, fence, version, due_at)
-                WHERE d.id = w.id AND d.fence = w.fence AND d.row_version = w.version
-                  AND d.status IN ('pending', 'unknown')
-                RETURNING d.id, w.due_at
-            )
-            UPDATE ledgers_outboxitem o SET due_at = k.due_at, leased = false
-            FROM kept k WHERE o.delivery_id = k.id RETURNING o.delivery_id
-            """,
-            [
-                [c.id for c in changes],
-                [c.fence for c in changes],
-                [c.version for c in changes],
-                [c.due_at for c in changes],
-            ],
+            _POSTPONE, {name: [getattr(change, name) for change in changes] for name in names}
         )
         return {row_id for (row_id,) in cursor.fetchall()}
+
+
+_POSTPONE = """
+WITH w AS (
+    SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
+        %(due_at)s::timestamptz[], %(rule)s::text[], %(cause)s::text[], %(inputs)s::text[],
+        %(actor)s::text[]) AS w(id, fence, version, due_at, rule, cause, inputs, actor)
+),
+kept AS (
+    UPDATE ledgers_delivery d SET next_attempt_at = w.due_at, cause = left(w.cause, 300)
+    FROM w JOIN ledgers_delivery before ON before.id = w.id
+    WHERE d.id = w.id AND d.fence = w.fence AND d.row_version = w.version
+      AND d.status IN ('pending', 'unknown')
+    RETURNING d.id, d.status, w.due_at, w.rule, w.inputs, w.actor, d.cause <> before.cause AS new
+),
+told AS (
+    INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, rule, inputs, actor,
+                               detail)
+    SELECT clock_timestamp(), 'hold', id, status, status, rule, inputs, actor, '{}'::jsonb
+    FROM kept WHERE rule = 'held' AND new
+)
+UPDATE ledgers_outboxitem o SET due_at = k.due_at, leased = false
+FROM kept k WHERE o.delivery_id = k.id RETURNING o.delivery_id"""
 
 
 def release(fences: Mapping[int, int]) -> None:
