@@ -22,8 +22,8 @@ run: .venv/.runtime ## start the console and a worker for real use; Ctrl-C stops
 	@exec $(PY) manage.py up
 
 stop: .venv/.runtime ## stop what runs here, and the embedded database of every data folder
-	@$(PY) -m config.supervisor stop $(wildcard .data/*/)
-	@$(PY) -m config.embedded stop $(wildcard .data/*/)
+	@$(PY) -m config.supervisor stop $(dir $(wildcard .data/*/up.lock))
+	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
 test: .venv/.dev ## run the tests but for the crash tests (under 6 minutes)
 	@$(BIN)/pytest -q -n 2 --ignore=tests/crash
