@@ -6,7 +6,10 @@ decision can be recomputed later from what it saw.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import cached_property
+
+from delivery.timing import after
 
 # Outcomes of an attempt that leave it possible that the provider accepted.
 AMBIGUOUS = frozenset({"ambiguous", "mismatch", "in_flight"})
@@ -14,6 +17,8 @@ AMBIGUOUS = frozenset({"ambiguous", "mismatch", "in_flight"})
 COUNTED = frozenset({"accepted", "refused", "not_sent", "ambiguous", "mismatch", "in_flight", ""})
 FOUND = frozenset({"found", "found_many"})
 LOOK_UPS = frozenset({"key_lookup", "id_lookup", "surface_scan"})
+# Decisions of a person to go on sending.
+GO_ON = frozenset({"try_again", "send_again"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class AttemptFact:
     @property
     def ended_by(self) -> datetime:
         """The moment after which this attempt can put no byte on the wire."""
-        return self.closed_at or self.lease_until + timedelta(seconds=self.deadline_s)
+        return self.closed_at or after(self.lease_until, self.deadline_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,13 @@ class Policy:
     resend_after_absent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what follows from the history is worked out once
 class Facts:
     """Everything about one delivery that a decision may depend on.
 
     `attempts` and `evidence` are those of every generation of the same destination and part.
+    `rewound_at`: from when on no worker of before a restore can write any more; `rewound_from`: the
+    restore point, before which nothing can have been forgotten (None: the same moment).
     `unreadable`: why the stored content cannot be rendered any more; it is then refused for good.
     `held`: the reasons, in words, why nothing may leave now although nothing forbids it for good.
     `decision`: send_again, try_again, leave or empty, in force since `decided_at`.
@@ -94,6 +101,7 @@ class Facts:
     not_after: datetime | None = None
     withdrawn: bool = False
     rewound_at: datetime | None = None
+    rewound_from: datetime | None = None
     decision: str = ""
     decided_at: datetime | None = None
     earlier_part_open: bool = False
@@ -102,7 +110,7 @@ class Facts:
 
     # What happened
 
-    @property
+    @cached_property
     def own(self) -> tuple[AttemptFact, ...]:
         """The attempts of this generation."""
         return tuple(a for a in self.attempts if a.generation == self.generation)
@@ -118,21 +126,32 @@ class Facts:
         return max((a.lease_until for a in self.attempts if a.held), default=None)
 
     @property
+    def own_in_flight(self) -> bool:
+        return any(a.held for a in self.own)
+
+    @cached_property
+    def first_possible_at(self) -> datetime | None:
+        """The earliest moment at which anything may have been sent, forgotten sends included."""
+        moments = [a.opened_at for a in self.attempts]
+        forgotten = self.rewound_from or self.rewound_at
+        return min([*moments, forgotten] if forgotten else moments, default=None)
+
+    @cached_property
     def doubtful(self) -> tuple[AttemptFact, ...]:
         """The attempts that may have been accepted and that no complete search has cleared."""
         cleared = {g for g in {a.generation for a in self.attempts} if self._absent(g)}
         return tuple(a for a in self.attempts if a.ambiguous and a.generation not in cleared)
 
-    @property
+    @cached_property
     def rewound(self) -> bool:
         """A restore may have forgotten a send, and no complete search has shown otherwise."""
         return self.rewound_at is not None and not self._absent(self.generation)
 
-    @property
+    @cached_property
     def possibly_accepted(self) -> bool:
         return bool(self.doubtful) or self.rewound
 
-    @property
+    @cached_property
     def own_doubt(self) -> bool:
         """A submission under this very identity may have been accepted."""
         return self.rewound or any(a.generation == self.generation for a in self.doubtful)
@@ -151,7 +170,7 @@ class Facts:
         worker frozen at its last check may write until then.
         """
         moments = [
-            a.lease_until + timedelta(seconds=a.deadline_s)
+            after(a.lease_until, a.deadline_s)
             for a in self.attempts
             if a.generation == generation and a.ambiguous
         ]
@@ -159,13 +178,13 @@ class Facts:
             moments.append(self.rewound_at)
         if not moments:
             return None
-        return max(moments) + timedelta(seconds=self.policy.processing_s)
+        return after(max(moments), self.policy.processing_s)
 
     def _absent(self, generation: int) -> bool:
         settled = self.settled_at(generation)
         if settled is None:
             return False
-        first = min((a.opened_at for a in self.attempts), default=self.rewound_at)
+        first = self.first_possible_at
         return any(
             e.verdict == "absent"
             and e.method in LOOK_UPS
@@ -178,19 +197,38 @@ class Facts:
     # What a person decided
 
     @property
-    def approved(self) -> bool:
-        """A person said "send again", and no submission since then has used that up."""
-        return self.decision == "send_again" and not any(
+    def told_to_go_on(self) -> bool:
+        """A person decided to send, and no submission in doubt since then has used that up."""
+        return self.decision in GO_ON and not any(
             a.ambiguous and self._since_decision(a) for a in self.own
         )
+
+    @property
+    def approved(self) -> bool:
+        """A person said "send again" although it may have been accepted."""
+        return self.decision == "send_again" and self.told_to_go_on
+
+    @property
+    def left(self) -> bool:
+        """A person decided to leave it as it is: nothing is sent any more."""
+        return self.decision == "leave"
+
+    @cached_property
+    def needs_key(self) -> bool:
+        """A further submission may be a second one under this very identity.
+
+        Only a generation of its own, which a person made, may go out beside an earlier doubt
+        that no key covers.
+        """
+        return self.own_doubt or (self.possibly_accepted and self.generation == 1)
 
     def _since_decision(self, attempt: AttemptFact) -> bool:
         return self.decided_at is None or attempt.opened_at >= self.decided_at
 
-    @property
+    @cached_property
     def considered(self) -> tuple[AttemptFact, ...]:
         """The attempts whose refusals and cost count: those since the latest decision to go on."""
-        if self.decision in {"try_again", "send_again"}:
+        if self.decision in GO_ON:
             return tuple(a for a in self.own if self._since_decision(a))
         return self.own
 
@@ -215,37 +253,50 @@ class Facts:
 
     def ended(self, now: datetime) -> bool:
         """Stopped for good: by a person, by time, by the provider, or by the budget."""
-        return self.withdrawn or self.expired(now) or self.refused or self.exhausted
+        return self.withdrawn or self.left or self.expired(now) or self.refused or self.exhausted
 
     # What protects it
 
-    @property
+    @cached_property
     def key_protects_until(self) -> datetime | None:
         """The last moment at which a submission with this key may begin, or None for never.
 
-        The window counts from the key's first use; a call may take its whole deadline, and the
-        margin covers what clocks and networks add. A "same key, other body" answer ends it.
+        The window counts from the key's first use, which a restore may have forgotten; a call may
+        take its whole deadline, and the margin covers what clocks and networks add. A "same key,
+        other body" answer ends it.
         """
-        policy, first = self.policy, self.key_first_used_at or self.rewound_at
+        policy, first = self.policy, self._key_first_used
         own = [a for a in self.own if a.ambiguous]
         usable = policy.key_honoured and policy.window_s > 0 and policy.key_scope and first
         same_scope = all(a.key_scope == policy.key_scope for a in own)
         mismatched = any(a.outcome == "mismatch" for a in own)
         if not usable or first is None or not same_scope or mismatched:
             return None
-        return first + timedelta(seconds=policy.window_s - policy.deadline_s - policy.margin_s)
+        return after(first, policy.window_s - policy.deadline_s - policy.margin_s)
+
+    @property
+    def _key_first_used(self) -> datetime | None:
+        forgotten = self.rewound_at and (self.rewound_from or self.rewound_at)
+        return min(filter(None, (self.key_first_used_at, forgotten)), default=None)
 
     def key_protects(self, now: datetime) -> bool:
         until = self.key_protects_until
         return until is not None and now < until
 
-    @property
+    @cached_property
     def look_up_rounds(self) -> int:
-        """Searches made since the last attempt that may have been accepted."""
-        since = max((a.opened_at for a in self.doubtful), default=self.rewound_at)
+        """Searches for this identity since it was last put in doubt."""
+        since = max(self._doubted_at, default=None)
         rounds = {
             e.taken_at
             for e in self.evidence
-            if e.method in LOOK_UPS and (since is None or e.taken_at >= since)
+            if e.method in LOOK_UPS
+            and e.generation == self.generation
+            and (since is None or e.taken_at >= since)
         }
         return len(rounds)
+
+    @property
+    def _doubted_at(self) -> list[datetime]:
+        moments = [a.opened_at for a in self.doubtful if a.generation == self.generation]
+        return [*moments, self.rewound_at] if self.rewound_at and self.rewound else moments

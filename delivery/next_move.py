@@ -7,11 +7,11 @@ clock, no settings: what is not in `Facts` cannot matter.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from delivery.facts import Facts
-from delivery.timing import backoff_s
+from delivery.timing import after, asked_pause_s, backoff_s
 from ledgers.states import DeliveryStatus
 
 # How often a held delivery is looked at again, in seconds. Lifting a hold wakes its items at once,
@@ -77,7 +77,8 @@ def in_flight(facts: Facts, now: datetime) -> NextMove | None:
     return NextMove(
         Kind.WAIT,
         "in-flight",
-        DeliveryStatus.SUBMITTING,
+        # Another generation's attempt makes this row wait; it does not move it.
+        DeliveryStatus.SUBMITTING if facts.own_in_flight else _standing(facts),
         "an attempt is open and its lease is held",
         until=max(until, now),
     )
@@ -86,8 +87,8 @@ def in_flight(facts: Facts, now: datetime) -> NextMove | None:
 def approved(facts: Facts, now: datetime) -> NextMove | None:
     if not facts.possibly_accepted or not facts.approved or facts.ended(now):
         return None
-    if facts.generation == 1 and not facts.key_protects(now):
-        # One person may approve the same key only while the provider deduplicates it.
+    if facts.needs_key and not facts.key_protects(now):
+        # The same identity may go out again only while the provider deduplicates it.
         return None
     return _when_free(facts, now, "approved", "a person approved sending it again")
 
@@ -111,7 +112,7 @@ def blocked(facts: Facts, now: datetime) -> NextMove | None:
     if not facts.possibly_accepted:
         return None
     why = "it may have been accepted, and no machine can tell"
-    if facts.decision == "leave":
+    if facts.left:
         return NextMove(Kind.REST, "blocked", _standing(facts), "a person decided to leave it")
     if facts.approved and not facts.ended(now):
         why = "a person approved the same key, which no longer protects"
@@ -146,14 +147,19 @@ def exhausted(facts: Facts, now: datetime) -> NextMove | None:
     return _finish("exhausted", DeliveryStatus.FAILED, "all its attempts are used")
 
 
+def left(facts: Facts, now: datetime) -> NextMove | None:
+    del now
+    if not facts.left:
+        return None
+    return NextMove(Kind.REST, "left", DeliveryStatus.PENDING, "a person decided to leave it")
+
+
 def absent(facts: Facts, now: datetime) -> NextMove | None:
     del now
     if not facts.resolved_by_absence or facts.policy.resend_after_absent:
         return None
-    if facts.decision in {"try_again", "send_again"}:
+    if facts.told_to_go_on:
         return None
-    if facts.decision == "leave":
-        return NextMove(Kind.REST, "absent", DeliveryStatus.PENDING, "a person decided to leave it")
     return NextMove(
         Kind.ASK,
         "absent",
@@ -165,14 +171,14 @@ def absent(facts: Facts, now: datetime) -> NextMove | None:
 def earlier_part(facts: Facts, now: datetime) -> NextMove | None:
     if not facts.earlier_part_open:
         return None
-    until = now + timedelta(seconds=HOLD_RECHECK_S)
+    until = after(now, HOLD_RECHECK_S)
     return _wait(facts, "earlier-part", until, "an earlier part is not delivered")
 
 
 def held(facts: Facts, now: datetime) -> NextMove | None:
     if not facts.held:
         return None
-    until = now + timedelta(seconds=HOLD_RECHECK_S)
+    until = after(now, HOLD_RECHECK_S)
     return _wait(facts, "held", until, "held: " + "; ".join(facts.held))
 
 
@@ -180,7 +186,7 @@ def too_early(facts: Facts, now: datetime) -> NextMove | None:
     ready = _ready_at(facts)
     if ready is None or now >= ready:
         return None
-    return _wait(facts, "too-early", ready, "its time has not come")
+    return _wait(facts, "too-early", _before_expiry(facts, ready), "its time has not come")
 
 
 RULES: tuple[Rule, ...] = (
@@ -194,6 +200,7 @@ RULES: tuple[Rule, ...] = (
     withdrawn,
     expired,
     exhausted,
+    left,
     absent,
     earlier_part,
     held,
@@ -216,7 +223,7 @@ def _wait(facts: Facts, rule: str, until: datetime, why: str) -> NextMove:
 
 def _submit(facts: Facts, rule: str, why: str) -> NextMove:
     limits = [facts.not_after]
-    if (facts.possibly_accepted and facts.generation == 1) or rule == "same-key":
+    if facts.needs_key:
         limits.append(facts.key_protects_until)
     before = min((limit for limit in limits if limit is not None), default=None)
     return NextMove(Kind.SUBMIT, rule, _standing(facts), why, before=before)
@@ -226,23 +233,35 @@ def _when_free(facts: Facts, now: datetime, rule: str, why: str) -> NextMove:
     """Submit, or wait for what stands in the way; never past the end of the key's protection."""
     ready = max(filter(None, (_ready_at(facts), _quiet_at(facts))), default=now)
     if facts.held or facts.earlier_part_open:
-        ready = max(ready, now + timedelta(seconds=HOLD_RECHECK_S))
+        ready = max(ready, after(now, HOLD_RECHECK_S))
         reasons = facts.held or ("an earlier part is not delivered",)
         why = f"{why}; held: " + "; ".join(reasons)
     if now >= ready:
         return _submit(facts, rule, why)
-    if rule == "same-key" and facts.key_protects_until is not None:
+    if facts.needs_key and facts.key_protects_until is not None:
         ready = min(ready, facts.key_protects_until)
-    return _wait(facts, rule, ready, why)
+    return _wait(facts, rule, _before_expiry(facts, ready), why)
+
+
+def _before_expiry(facts: Facts, ready: datetime) -> datetime:
+    """No wait outlasts `not_after`: what has expired says so at once, not when it would be due."""
+    if facts.not_after is None:
+        return ready
+    return min(ready, after(facts.not_after, 1e-6))
 
 
 def _ready_at(facts: Facts) -> datetime | None:
-    """When neither `not_before` nor the last attempt's backoff stands in the way any more."""
+    """When neither `not_before` nor the pause after the last attempt stands in the way any more.
+
+    A person's decision to go on starts the channel's own schedule anew. What the provider asked
+    for holds all the same.
+    """
     moments = [facts.not_before] if facts.not_before else []
-    last = max(facts.considered, key=lambda a: a.number, default=None)
+    last = max(facts.own, key=lambda a: a.number, default=None)
     if last is not None:
-        pause = backoff_s(facts.delivery_id, len(facts.considered), facts.policy.retry_schedule)
-        moments.append(last.ended_by + timedelta(seconds=max(pause, last.retry_after_s or 0)))
+        count = len(facts.considered)
+        pause = backoff_s(facts.delivery_id, count, facts.policy.retry_schedule)
+        moments.append(after(last.ended_by, max(pause, asked_pause_s(last.retry_after_s))))
     return max(moments, default=None)
 
 
@@ -253,7 +272,7 @@ def _quiet_at(facts: Facts) -> datetime | None:
         ends.append(facts.rewound_at)
     if not ends:
         return None
-    return max(ends) + timedelta(seconds=facts.policy.processing_s)
+    return after(max(ends), facts.policy.processing_s)
 
 
 def _same_key_possible(facts: Facts, now: datetime) -> bool:
@@ -263,24 +282,28 @@ def _same_key_possible(facts: Facts, now: datetime) -> bool:
 def _next_look_up_at(facts: Facts, now: datetime) -> datetime | None:
     """When the destination is to be searched next, or None if it cannot or need not be.
 
-    The schedule counts from the end of the last attempt in doubt. A search that would leave no
-    room for the same key is not waited for: the key settles the question while it can.
+    What is searched for is this very identity, so another generation's doubt is left to that
+    generation. The schedule counts from the end of the last attempt in doubt. A search that would
+    leave no room for the same key is not waited for: the key settles the question while it can.
     """
     policy, rounds = facts.policy, facts.look_up_rounds
-    if not facts.possibly_accepted or not policy.can_look_up:
+    settled = facts.settled_at(facts.generation)
+    if not facts.own_doubt or not policy.can_look_up or settled is None:
         return None
     if rounds >= len(policy.look_up_schedule):
         return None
-    ends = [a.ended_by for a in facts.doubtful] or [facts.rewound_at or now]
-    settled = [
-        s
-        for g in {a.generation for a in facts.attempts} | {facts.generation}
-        if (s := facts.settled_at(g)) is not None
-    ]
-    at = max([max(ends) + timedelta(seconds=policy.look_up_schedule[rounds]), *settled])
+    at = max(after(_doubt_began(facts, settled), policy.look_up_schedule[rounds]), settled)
     until = facts.key_protects_until
     if until is not None and _same_key_possible(facts, now):
-        room = timedelta(seconds=policy.deadline_s + policy.margin_s)
-        if at + room >= until:
+        room = policy.deadline_s + policy.margin_s
+        if after(at, room) >= until:
             return None
     return at
+
+
+def _doubt_began(facts: Facts, settled: datetime) -> datetime:
+    """The end of the last submission under this identity that may have been accepted."""
+    ends = [a.ended_by for a in facts.doubtful if a.generation == facts.generation]
+    if facts.rewound and facts.rewound_at is not None:
+        ends.append(facts.rewound_at)
+    return max(ends, default=settled)

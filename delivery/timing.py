@@ -3,10 +3,15 @@
 import hashlib
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 # Pauses are spread by this much to either side, so that what failed together does not return
 # together.
 JITTER = 0.2
+
+# A provider that asks for more is asked again after a week all the same.
+MAX_RETRY_AFTER_S = 7 * 86_400.0
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -33,3 +38,21 @@ def backoff_s(identity: str, number: int, schedule: Sequence[float]) -> float:
     digest = hashlib.sha256(f"{identity}:{number}".encode()).digest()
     unit = int.from_bytes(digest[:8], "big") / 2**64
     return base * (1 - JITTER + 2 * JITTER * unit)
+
+
+def after(moment: datetime, seconds: float) -> datetime:
+    """The moment so many seconds later; past the calendar's end it is the calendar's end.
+
+    Schedules and promises come from people and from providers: no number they write may make a
+    decision impossible.
+    """
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return _NEVER
+
+
+def asked_pause_s(retry_after_s: float | None) -> float:
+    """Seconds that a provider's "come back later" is honoured: 0 for nonsense, a week at most."""
+    # `max` keeps its first argument where the other is no number.
+    return min(max(0.0, retry_after_s or 0.0), MAX_RETRY_AFTER_S)
