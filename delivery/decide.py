@@ -30,7 +30,7 @@ class Decided:
             rule=self.move.rule,
             cause=f"{self.move.rule}: {self.move.why}",
             actor=actor,
-            inputs=inputs.dump(self.facts, self.case.now),
+            inputs=inputs.dump(self.facts, self.case.now, self.move),
             due_at=due_at,
         )
 
