@@ -1,0 +1,1 @@
+"""Every combination of facts against the properties that any rule must keep."""
