@@ -1,0 +1,75 @@
+"""The forms of channels and credentials: what a worker would hold or refuse is refused here."""
+
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from delivery.authority import rule_complaints
+from delivery.channels.registry import ADAPTERS
+from delivery.policy import complaints
+from ledgers.models import Channel, Credential
+
+
+class ChannelForm(forms.ModelForm):
+    """A channel, with every complaint at the field that it is about."""
+
+    adapter = forms.ChoiceField(choices=[(name, name) for name in ADAPTERS])
+    paused = forms.BooleanField(
+        required=False, help_text="Nothing new is sent through it; what is owed waits."
+    )
+
+    class Meta:
+        model = Channel
+        exclude = ("paused_at", "created_at")  # noqa: DJ006  the admin names the fields it shows
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["paused"].initial = self.instance.paused_at is not None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        _check_texts(self, "scopes_required", cleaned)
+        if cleaned.get("paused") and not cleaned.get("pause_reason"):
+            self.add_error("pause_reason", "Say why it is paused: others will ask.")
+        if cleaned.get("rate_per_s") is not None and cleaned["rate_per_s"] < 0:
+            self.add_error("rate_per_s", "Write 0 for no limit, or a number above it.")
+        return cleaned
+
+    def _post_clean(self) -> None:
+        """The instance now has the new values: ask what is wrong with them, as a whole."""
+        super()._post_clean()  # type: ignore[misc]  # not in the stubs
+        if self.errors:
+            return
+        self.instance.paused_at = self._paused_at()
+        for complaint in complaints(self.instance):
+            if complaint.fatal:
+                field = complaint.field if complaint.field in self.fields else None
+                self.add_error(field, f"{complaint.text}. {complaint.hint}")
+
+    def _paused_at(self) -> Any:
+        if not self.cleaned_data.get("paused"):
+            return None
+        return self.instance.paused_at or timezone.now()
+
+
+class CredentialForm(forms.ModelForm):
+    """A credential: a reference to a secret, and how far it reaches."""
+
+    class Meta:
+        model = Credential
+        fields = ("name", "secret_ref", "identity", "scopes", "destination_rules")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        _check_texts(self, "scopes", cleaned)
+        if "destination_rules" in cleaned:
+            for complaint in rule_complaints(cleaned["destination_rules"]):
+                self.add_error("destination_rules", complaint.removeprefix("destination_rules: "))
+        return cleaned
+
+
+def _check_texts(form: forms.ModelForm, field: str, cleaned: dict[str, Any]) -> None:
+    value = cleaned.get(field, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        form.add_error(field, 'Write a list of texts, such as ["chat:write"], or [].')

@@ -1,0 +1,53 @@
+"""The base of every page of the ledgers: to look at, and nothing else."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from ledgers.admin.tables import link
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Lists and pages without a form. `lookups`: what a list may be filtered by."""
+
+    actions = None
+    show_facets = admin.ShowFacets.NEVER
+    show_full_result_count = False
+    list_per_page = 50
+    ordering = ("-pk",)
+    lookups: tuple[str, ...] = ()
+
+    class Media:
+        css = {"all": ["ledgers/admin.css"]}
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Only the named ones: a query string may otherwise ask for any column and any operator,
+        and a broken regular expression or a NUL in it would be the database's error, a 500.
+        """
+        return lookup in self.lookups and "\x00" not in str(value)
+
+
+class OfDelivery(ReadOnlyAdmin):
+    """Rows that belong to one delivery, and link to it."""
+
+    list_select_related: tuple[str, ...] = ("delivery",)
+
+    @admin.display(description="delivery")
+    def delivery_link(self, row: Any) -> SafeString | str:
+        return link(row.delivery)
+
+    @admin.display(description="destination")
+    def destination(self, row: Any) -> str:
+        return row.delivery.destination if row.delivery else ""
