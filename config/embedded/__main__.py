@@ -14,6 +14,8 @@ def main() -> int:
     parser.add_argument("action", choices=["start", "status", "stop"])
     parser.add_argument("folders", nargs="*", type=Path, help="data folders, such as .data/main")
     given = parser.parse_args()
+    if not given.folders:
+        sys.stdout.write("no data folder: nothing to do\n")
     try:
         for folder in given.folders:
             sys.stdout.write(f"{folder}: {_act(given.action, Cluster(folder.resolve()))}\n")

@@ -115,6 +115,12 @@ def test_a_failure_to_start_is_told_in_words_and_by_the_exit_code(tmp_path: Path
     assert told.startswith("The embedded PostgreSQL cannot live in")
 
 
+def test_without_a_folder_there_is_nothing_to_do(tmp_path: Path) -> None:
+    said = ended(python(tmp_path, "-m", "config.embedded", "stop"))
+
+    assert said == "no data folder: nothing to do\n"
+
+
 def _shell(cluster: Cluster, statement: str) -> str:
     return ended(python(cluster.folder, "manage.py", "dbshell", "--", "-Atc", statement))
 
