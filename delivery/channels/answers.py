@@ -118,7 +118,7 @@ def provider_id(answer: Response, reading: Reading) -> str:
         body = json_of(answer)
         named = body.get(reading.id_field) if isinstance(body, dict) else None
     is_name = isinstance(named, str | int) and not isinstance(named, bool)
-    return _clean(str(named))[:200] if is_name else ""
+    return storable(str(named))[:200] if is_name else ""
 
 
 def json_of(answer: Response) -> Any:
@@ -142,11 +142,15 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[secret]")
-    return _clean(text)
+    return storable(text)
 
 
-def _clean(text: str) -> str:
-    return text.replace("\x00", "\ufffd")
+def storable(text: str) -> str:
+    """The text as the database can take it: JSON can bring NUL and lone surrogates from a peer.
+
+    An answer that could not be stored would be an acceptance forgotten.
+    """
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def retry_after_s(answer: Response) -> float | None:

@@ -17,6 +17,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 
 from certifi import where as certifi_bundle
 
@@ -111,7 +112,7 @@ def _shake_hands(sock: socket.socket, peer: Peer, call: Watched) -> ssl.SSLSocke
     # that stalls in the handshake could not be shut down through it: watch a duplicate meanwhile.
     with sock.dup() as duplicate:
         call.uses(duplicate)
-        wrapped = tls_context(peer.ca_file).wrap_socket(sock, server_hostname=peer.host)
+        wrapped = _context(peer.ca_file).wrap_socket(sock, server_hostname=peer.host)
         try:
             call.uses(wrapped)
         except BaseException:
@@ -120,14 +121,22 @@ def _shake_hands(sock: socket.socket, peer: Peer, call: Watched) -> ssl.SSLSocke
     return wrapped
 
 
+def _context(ca_file: str) -> ssl.SSLContext:
+    """Those certificates as they are now: a replaced file counts from the next connection."""
+    file = ca_file or certifi_bundle()
+    return tls_context(file, Path(file).stat().st_mtime_ns)
+
+
 @lru_cache(maxsize=32)
-def tls_context(ca_file: str) -> ssl.SSLContext:
+def tls_context(ca_file: str, changed_at: int) -> ssl.SSLContext:
     """Verify the chain and the host's name, TLS 1.2 or newer.
 
     Args:
-        ca_file: a PEM file of the certificates to trust; empty for those that `requests` ships.
+        ca_file: a PEM file of the certificates to trust.
+        changed_at: when it was last written; only tells the cache when to read it again.
     """
-    context = ssl.create_default_context(cafile=ca_file or certifi_bundle())
+    del changed_at
+    context = ssl.create_default_context(cafile=ca_file)
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, ClassVar
 
+from delivery.channels.answers import storable
 from delivery.channels.contract import (
     Adapter,
     Declaration,
@@ -174,7 +175,7 @@ def load(path: str) -> Callable[..., Any]:
 
 
 def worded(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
+    return storable(f"{type(error).__name__}: {error}"[:300])
 
 
 class _Running:
@@ -251,5 +252,5 @@ def _outcome_of(said: object) -> Outcome:
     if isinstance(said, Outcome):
         return said
     if said is None or isinstance(said, str | int):
-        return Accepted("" if said is None else str(said).replace("\x00", "")[:200])
+        return Accepted("" if said is None else storable(str(said))[:200])
     return Accepted(response=f"returned a {type(said).__name__}, which names no id")

@@ -9,12 +9,10 @@ is classified by the phase first; the exception only words the reason.
 Never retries, never follows a redirect, never reads proxies, `.netrc` or any other environment.
 """
 
-import re
 import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
@@ -24,16 +22,12 @@ from delivery.channels.addresses import ForbiddenAddressError
 from delivery.channels.connections import Connection, Peer, kept, open_connection
 from delivery.channels.contract import Journal
 from delivery.channels.deadlines import Watched, watch
+from delivery.channels.encoding import MalformedCallError, encode, target_of
 from delivery.channels.reading import PartialAnswer, read_answer
 from delivery.errors import HeldBackError
 from delivery.outcomes import Ambiguous, NotSent, Outcome, Refused
 
 _AT_ONCE = 65_536  # bytes handed to the system at once, so that a long body is counted as it goes
-_DEFAULT_PORT = {"http": 80, "https": 443}
-_TARGET = re.compile(r"[\x21-\x7e]+")
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, token
-_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_OWN = {"Accept-Encoding": "identity", "User-Agent": "counterfoil"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,7 @@ class Call:
         headers: printable ASCII; anything else, line ends above all, is refused.
         allow_private: see `addresses.is_allowed`.
         ca_file: see `connections.tls_context`.
+        keep: whether a kept connection may be used, and this one kept (see `connections`).
     """
 
     method: str
@@ -53,6 +48,12 @@ class Call:
     body: bytes = b""
     allow_private: bool = False
     ca_file: str = ""
+    keep: bool = True
+
+    @property
+    def sent_headers(self) -> Mapping[str, str]:
+        """The headers as they are sent: with a request to close where nothing is kept."""
+        return self.headers if self.keep else {**self.headers, "Connection": "close"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,6 @@ class Failure:
 
     phase: str
     outcome: Outcome
-
-
-class MalformedCallError(Exception):
-    """A request that must not be written: it would not mean on the wire what it means here."""
 
 
 class _Submission(requests.PreparedRequest):
@@ -136,33 +133,35 @@ class OneSubmission(BaseAdapter):
             Exception: anything else; `request.phase` and `request.written` tell how far it got.
         """
         del ignored
-        target = urlsplit(request.call.url)
-        data = encode(request.call, target)
+        call = request.call
+        target = target_of(call.url, allow_private=call.allow_private, ca_file=call.ca_file)
+        data = encode(call.method, target, call.sent_headers, call.body)
         request.reached("connecting")
-        call = request.watched = watch.add(request.journal.deadline)
+        watched = request.watched = watch.add(request.journal.deadline)
         try:
-            return self._on_connection(request, call, _peer(request.call, target), data)
+            return self._on_connection(request, watched, target.peer, data)
         finally:
-            watch.remove(call)
+            watch.remove(watched)
 
     def close(self) -> None:
         """Nothing to close: connections are kept per process and end by themselves."""
 
     def _on_connection(
-        self, request: _Submission, call: Watched, peer: Peer, data: bytes
+        self, request: _Submission, watched: Watched, peer: Peer, data: bytes
     ) -> PartialAnswer:
-        connection = kept.take(peer) or open_connection(peer, call)
+        keep = request.call.keep
+        connection = (kept.take(peer) if keep else None) or open_connection(peer, watched)
         answer = None
         try:
-            call.uses(connection.sock)
-            connection.sock.settimeout(call.left())
+            watched.uses(connection.sock)
+            connection.sock.settimeout(watched.left())
             request.reached("connected")
             request.journal.before_first_byte()
             answer = _converse(request, connection, data)
             return answer
         finally:
-            watch.remove(call)  # before it is kept: it must not be shut down under its next user
-            if answer is not None and answer.reusable:
+            watch.remove(watched)  # before it is kept: never shut down under its next user
+            if keep and answer is not None and answer.reusable:
                 kept.put(connection)
             else:
                 connection.close()
@@ -208,34 +207,6 @@ def _write_all(request: _Submission, sock: socket.socket, data: bytes) -> None:
         count = sock.send(view[request.written : request.written + _AT_ONCE])
         request.written += count
         request.journal.wrote(count)
-
-
-def _peer(call: Call, target: SplitResult) -> Peer:
-    port = target.port or _DEFAULT_PORT[target.scheme]
-    tls = target.scheme == "https"
-    return Peer(str(target.hostname), port, tls, call.allow_private, call.ca_file if tls else "")
-
-
-def encode(call: Call, target: SplitResult) -> bytes:
-    """The request as it goes on the wire.
-
-    Raises:
-        MalformedCallError: if a part of it could be read as something else (CR, LF, NUL, spaces
-            where none belong), or the URL is none that can be called.
-    """
-    if target.scheme not in _DEFAULT_PORT or not target.hostname:
-        raise MalformedCallError("the URL must be http:// or https:// with a host")
-    if not _TARGET.fullmatch(call.url):
-        raise MalformedCallError("the URL must be printable ASCII without spaces")
-    path = target.path or "/"
-    where = f"{path}?{target.query}" if target.query else path
-    host = target.netloc.rpartition("@")[2]
-    fields = {"Host": host, **_OWN, "Content-Length": str(len(call.body)), **call.headers}
-    for name, value in fields.items():
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise MalformedCallError(f"the header {name!r} has a character that may not be sent")
-    lines = [f"{call.method} {where} HTTP/1.1", *(f"{name}: {fields[name]}" for name in fields)]
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + call.body
 
 
 transport = OneSubmission()

@@ -52,6 +52,10 @@ class WebhookAdapter(Adapter):
             right="the path of a readable PEM file",
             is_right=is_file,
         ),
+        "keep_connections": flag(
+            "Whether a connection is used again within a second; off, a lost answer is rarer.",
+            default=True,
+        ),
         "body": choice(
             "`wrapped` in type, data and ref, or the bare `content`.", "wrapped", "content"
         ),
@@ -143,6 +147,7 @@ class WebhookAdapter(Adapter):
             rendered.body,
             allow_private=self.option("allow_private"),
             ca_file=self.option("ca_file"),
+            keep=self.option("keep_connections"),
         )
         return outcome_of(exchange(call, journal), self._reading(), [secret])
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -24,6 +24,8 @@ class Settings:
     Args:
         dedupe_s: seconds for which a key is honoured; 0 is never.
         key_scope: whether the same key from another author, or to another destination, is another.
+        in_flight: what the same key is answered while an earlier one is held: `409`, or as `ignore`
+            has it, whatever the behaviour says.
         mismatch: what the same key with another body is answered: `409`, or `ignore` the body.
         latency_s: seconds before each submission is looked at.
         rewrite: names out of `rewriting.REWRITES`, in order.
@@ -39,6 +41,7 @@ class Settings:
 
     dedupe_s: float = 0.0
     key_scope: Literal["endpoint", "credential", "everywhere"] = "endpoint"
+    in_flight: Literal["409", "ignore"] = "ignore"
     mismatch: Literal["409", "ignore"] = "409"
     latency_s: float = 0.0
     rewrite: tuple[str, ...] = ()
@@ -96,6 +99,7 @@ class Recipient:
         self.store = Store(path, self.now())
         self._manners: defaultdict[str, Manner] = defaultdict(Manner)
         self._settings: dict[str, Settings] = {}
+        self.held: Counter[tuple[str, str]] = Counter()
 
     def now(self) -> float:
         """Seconds since 1970 on this recipient's own, settable clock."""
@@ -123,6 +127,7 @@ class Recipient:
         self.clock_offset_s = 0.0
         self._manners.clear()
         self._settings.clear()
+        self.held.clear()
         self.store.forget(self.now())
 
     def settings(self, to: str) -> Settings:
@@ -146,6 +151,9 @@ class Recipient:
     def receive(self, arrival: Arrival, behaviour: Behaviour) -> Answer:
         """Act on a submission as `behaviour` says, unless the key shows it was acted on before."""
         body_hash = hashlib.sha256(arrival.body).hexdigest()
+        if self.settings(arrival.to).in_flight == "409" and self.held[arrival.to, arrival.key]:
+            self._note(arrival, body_hash, "in_flight", None)
+            return _answer(PRESETS["in_flight"])
         earlier = self._earlier(arrival)
         if earlier is not None and self._is_mismatch(earlier, body_hash):
             self._note(arrival, body_hash, "mismatch", None)

@@ -69,10 +69,21 @@ class Routes:
         if 300 <= answer.status < 400:
             answer = answer_again_at(request.target, answer)
         if answer.ending == "wait":
-            self._held[answer.signal].append(lambda: reply(as_answered(answer)))
+            self._hold(arrival, answer, reply)
         else:
             reply(answer)
         self._tell_waiting()
+
+    def _hold(self, arrival: Arrival, answer: Answer, reply: Reply) -> None:
+        """Keep the answer back until its signal; the key is in flight meanwhile."""
+        held, key = self.recipient.held, (arrival.to, arrival.key)
+        held[key] += 1
+
+        def let_go() -> None:
+            held[key] -= 1
+            reply(as_answered(answer))
+
+        self._held[answer.signal].append(let_go)
 
     def _tell_waiting(self) -> None:
         if self._waiting:

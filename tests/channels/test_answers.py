@@ -130,6 +130,7 @@ def test_a_replay_is_told_apart(said: str, replayed: bool) -> None:
         (b'{"id": null}', ""),
         (b'{"id": {"a": 1}}', ""),
         (b'["id"]', ""),
+        (b'{"id": "a\\u0000b\\ud800"}', "a\ufffdb?"),
         (b"[" * 100_000, ""),
         (b"", ""),
         (b"\xff\xfe", ""),

@@ -1,10 +1,12 @@
 """The transport alone: phases, the total deadline, TLS, kept connections, malformed requests."""
 
+import dataclasses
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -104,13 +106,15 @@ def test_what_ends_the_process_is_not_swallowed() -> None:
 
 
 def test_a_peer_that_left_before_the_first_byte_got_nothing() -> None:
-    left = threading.Event()
+    checking, left = threading.Event(), threading.Event()
 
     def script(talk: Talk) -> None:
+        checking.wait(5)
         talk.reset()
         left.set()
 
     def wait_for_the_reset() -> None:
+        checking.set()
         assert left.wait(5)
         time.sleep(0.02)  # the RST crosses the loopback
 
@@ -445,6 +449,30 @@ def test_a_connection_that_cannot_carry_more_is_not_kept(answer: bytes) -> None:
             answered(exchange(call_to(peer.url), Notebook()))
 
     assert peer.connections == 2
+
+
+def test_a_channel_may_want_a_new_connection_each_time() -> None:
+    with Peer(answering(OK)) as peer:
+        for _ in range(2):
+            call = dataclasses.replace(call_to(peer.url), keep=False)
+            answered(exchange(call, Notebook()))
+
+    assert peer.connections == 2
+    assert b"\r\nConnection: close\r\n" in peer.requests[0]
+
+
+def test_a_replaced_file_of_authorities_counts_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    with Peer(_tls(answering(OK))) as peer:
+        call = call_to(f"https://localhost:{peer.port}/x", ca_file=str(file))
+        file.write_bytes((CERTIFICATES / "stranger.pem").read_bytes())
+        before = exchange(call, Notebook())
+        file.write_bytes((CERTIFICATES / "ca.pem").read_bytes())
+        os.utime(file, ns=(1, 1))
+        after = exchange(call, Notebook())
+
+    assert isinstance(before, Failure)
+    answered(after)
 
 
 def test_a_connection_held_back_from_is_closed() -> None:

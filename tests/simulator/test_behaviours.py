@@ -9,7 +9,7 @@ import pytest
 
 from delivery.simulator.behaviour import PRESETS, parse_behaviour
 from delivery.simulator.client import Simulator
-from tests.simulator.wires import call, connect, get, post, submission
+from tests.simulator.wires import BODY, call, connect, get, post, submission
 
 BROKEN = (http.client.HTTPException, OSError)
 
@@ -147,6 +147,21 @@ def test_a_held_submission_is_answered_when_it_is_released(recipient: Simulator)
     assert released == 1
     assert answers == [200]
     assert recipient.release("now") == 0
+
+
+def test_a_key_is_in_flight_while_it_is_held(recipient: Simulator) -> None:
+    recipient.behave("ops", "accept_and_wait", in_flight="409", dedupe_s=60)
+    with connect(recipient) as sock:
+        sock.sendall(submission(key="k"))
+        recipient.wait_for("held")
+
+    meanwhile = post(recipient, key="k")
+    recipient.release()
+    afterwards = call(recipient, "POST", "/v1/messages", BODY, {"Idempotency-Key": "k"})
+
+    assert meanwhile[:2] == (409, {"error": "in_flight"})
+    assert afterwards[2]["idempotent-replayed"] == "true"
+    assert recipient.effects("ops") == 1
 
 
 def test_a_sender_that_is_gone_does_not_disturb_a_release(recipient: Simulator) -> None:

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from delivery.simulator.client import Simulator
 
+BODY = json.dumps({"to": "ops", "text": "hi"})
+
 
 def post(
     recipient: Simulator, to: str = "ops", key: str = "k", text: str = "hi", timeout: float = 5
@@ -55,7 +57,7 @@ def connect(recipient: Simulator, timeout: float = 5) -> socket.socket:
 
 def submission(to: str = "ops", key: str = "k") -> bytes:
     """One submission as bytes, for those who write it themselves."""
-    body = json.dumps({"to": to, "text": "hi"})
+    body = BODY if to == "ops" else json.dumps({"to": to, "text": "hi"})
     return (
         f"POST /v1/messages HTTP/1.1\r\nHost: x\r\nIdempotency-Key: {key}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n{body}"
