@@ -16,10 +16,10 @@ from delivery import hooks
 from delivery.channels.contract import Adapter, Finding, Query
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, Ways, read
-from delivery.submit import storable
 from delivery.timing import boottime
 from ledgers import evidence, moves
 from ledgers.boundaries import boundary
+from ledgers.canonical import storable
 from ledgers.evidence import Sighting
 from ledgers.states import DeliveryStatus
 
@@ -84,7 +84,7 @@ def _nothing(why: str) -> Finding:
 def search_for(decided: Decided, ways: Ways) -> Search:
     """What to look for. `taken_at` is the moment of the decision, before the search begins."""
     case, way = decided.case, ways.of(decided.case.channel_id)
-    first = min((a.opened_at for a in decided.facts.attempts), default=case.facts.rewound_at)
+    first = decided.facts.first_possible_at
     query = Query(
         delivery_id=str(case.delivery_id),
         key=case.key,

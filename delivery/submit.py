@@ -20,7 +20,7 @@ from delivery.journal import CallJournal, LastCheck
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
 from ledgers import moves
 from ledgers.boundaries import boundary
-from ledgers.canonical import sha256
+from ledgers.canonical import sha256, storable
 from ledgers.evidence import Closing
 from ledgers.moves import Opening
 from ledgers.outbox import Claimed
@@ -87,7 +87,7 @@ class Call:
                 outcome.retry_after_s if isinstance(outcome, Deferred | InFlight) else None
             ),
             provider_message_id=(
-                outcome.provider_message_id if isinstance(outcome, Accepted) else ""
+                storable(outcome.provider_message_id) if isinstance(outcome, Accepted) else ""
             ),
             response=storable(outcome.response),
             error="" if isinstance(outcome, Accepted) else storable(outcome.why),
@@ -226,8 +226,3 @@ def refuse_inside_transaction() -> None:
             "refusing to send inside a transaction: a roll-back would forget what was sent."
             " Record inside it, and let a worker send after the commit."
         )
-
-
-def storable(text: str, limit: int = 4096) -> str:
-    """Remote text as PostgreSQL can keep it: no NUL, no lone surrogate, capped in characters."""
-    return text[:limit].replace("\x00", "�").encode("utf-8", "replace").decode("utf-8")

@@ -123,6 +123,11 @@ def check_name(value: object, field: str, limit: int = MAX_NAME) -> str:
     return value
 
 
+def storable(text: str, limit: int = 4096) -> str:
+    """A stranger's text as PostgreSQL can keep it: no NUL, no lone surrogate, at most so long."""
+    return text[:limit].replace("\x00", "�").encode("utf-8", "replace").decode("utf-8")
+
+
 def sha256(data: str | bytes) -> str:
     """Hex SHA-256 of bytes, or of text as UTF-8."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
