@@ -54,7 +54,7 @@ def complete_and_record(
     prepared = prepare(messages)
     with transaction.atomic():
         completion = execution.complete_step(
-            lease, result, result_ref=result_ref, announces=tuple(announces)
+            lease, result, result_ref=result_ref, announces=announces
         )
         boundary("result-stored")
         _record(lease.step_pk, prepared, again=not completion.first)

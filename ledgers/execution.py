@@ -4,12 +4,13 @@ Every function works in one short transaction, or inside the caller's. Times are
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection, transaction
 from django.db.models import F, Q
 
-from ledgers.canonical import Json, canonical_json, check_name, sha256
+from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, storable
 from ledgers.clock import ClockTimestamp
 from ledgers.errors import (
     ConflictError,
@@ -25,6 +26,8 @@ from ledgers.states import RunStatus, StepStatus
 from ledgers.trail import log
 
 DEFAULT_LEASE_S = 300.0
+LONGEST_LEASE_S = 30 * 24 * 3600.0
+MAX_REF = 1000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,7 @@ def start_step(
     """
     check_name(step_id, "step_id")
     _check_version(version)
-    if not lease_s > 0:
-        raise InvalidValueError("lease_s", f"is {lease_s!r}", "a number of seconds above 0")
+    _check_lease(lease_s)
     digest = sha256(canonical_json(input, "input"))
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run.pk)
@@ -93,13 +95,29 @@ def start_step(
             )
         if step.status == StepStatus.COMPLETED:
             return _lease(run, step, done=True)
-    # Outside the first transaction: a death that is found is recorded even if the start is refused.
-    return _start_again(run, step, lease_s)
+        stopped = run.status == RunStatus.CRASH_LOOP or _mark_death(step, run)
+        taken = not stopped and _take(run, step, lease_s)
+    # Outside the transaction: a death that was found is recorded even if the start is refused.
+    if stopped:
+        raise CrashLoopError(crash_loop_text(run))
+    if not taken:
+        raise LeaseHeldError(
+            f"step {step_id!r} of run {run.run_id!r} is being worked on by another process"
+            f" until {step.lease_until:%H:%M:%S} UTC. Wait, or let its lease run out."
+        )
+    return _lease(run, step)
 
 
 def _check_version(version: object) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**31:
         raise InvalidValueError("version", f"is {version!r}", "a whole number from 1")
+
+
+def _check_lease(lease_s: object) -> None:
+    if not isinstance(lease_s, int | float) or not 0 < lease_s <= LONGEST_LEASE_S:
+        raise InvalidValueError(
+            "lease_s", f"is {lease_s!r}", f"seconds, above 0 and at most {LONGEST_LEASE_S:.0f}"
+        )
 
 
 def _start_new(run: Run, step_id: str, version: int, digest: str, lease_s: float) -> Lease:
@@ -125,48 +143,42 @@ def _start_new(run: Run, step_id: str, version: int, digest: str, lease_s: float
     return _lease(run, step)
 
 
-def _start_again(run: Run, step: Step, lease_s: float) -> Lease:
-    if _mark_death(run, step):
-        raise CrashLoopError(crash_loop_text(run))
-    with transaction.atomic(), connection.cursor() as cursor:
+def _mark_death(step: Step, run: Run) -> bool:
+    """Count a start whose lease ran out without an end; tell whether it stops the run.
+
+    The caller holds the run's row and starts the step in the same transaction, so one start dies
+    once, however many callers find it dead.
+    """
+    dead = Step.objects.filter(pk=step.pk, status="running", lease_until__lte=ClockTimestamp())
+    # A person who resolves a crash loop sets both to 0: that start has been counted.
+    if not dead.exclude(deaths__gte=F("starts")).update(deaths=F("deaths") + 1):
+        return False
+    step.refresh_from_db()
+    log("step_died", run.agent, step=step, detail={"deaths": step.deaths})
+    if step.deaths < DEATHS_ALLOWED or _everything_dies(step):
+        return False
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.CRASH_LOOP, finished_at=None)
+    log("crash_loop", run.agent, step=step, detail={"deaths": step.deaths})
+    return True
+
+
+def _take(run: Run, step: Step, lease_s: float) -> bool:
+    """Lease a step that failed or whose process is dead."""
+    with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE ledgers_step SET status = 'running', fence = nextval('ledgers_fence'),"
             " starts = starts + 1, error = '', started_at = clock_timestamp(), finished_at = NULL,"
             " lease_until = clock_timestamp() + make_interval(secs => %s)"
             " WHERE id = %s AND (status = 'failed' OR (status = 'running' AND lease_until <="
-            " clock_timestamp())) RETURNING id",
+            " clock_timestamp()))",
             [lease_s, step.pk],
         )
-        # Zero rows: its lease is held, or it was completed a moment ago.
-        taken = cursor.fetchone() is not None
-        step.refresh_from_db()
-        if taken:
-            log("start_step", run.agent, step=step, detail={"starts": step.starts})
-    if not taken and step.status == StepStatus.COMPLETED:
-        return _lease(run, step, done=True)
-    if not taken:
-        raise LeaseHeldError(
-            f"step {step.step_id!r} of run {run.run_id!r} is being worked on by another process"
-            f" until {step.lease_until:%H:%M:%S} UTC. Wait, or let its lease run out."
-        )
-    return _lease(run, step)
-
-
-def _mark_death(run: Run, step: Step) -> bool:
-    """Count a start whose lease ran out without an end; tell whether it stops the run."""
-    with transaction.atomic():
-        Run.objects.select_for_update().get(pk=run.pk)
-        dead = Step.objects.filter(pk=step.pk, status="running", lease_until__lte=ClockTimestamp())
-        # One start dies once, however many callers find it dead.
-        if not dead.exclude(deaths__gte=F("starts")).update(deaths=F("deaths") + 1):
-            return False
-        step.refresh_from_db()
-        log("step_died", run.agent, step=step, detail={"deaths": step.deaths})
-        if step.deaths < DEATHS_ALLOWED or _everything_dies(step):
-            return False
-        Run.objects.filter(pk=run.pk).update(status=RunStatus.CRASH_LOOP, finished_at=None)
-        log("crash_loop", run.agent, step=step, detail={"deaths": step.deaths})
-        return True
+        # Zero rows: its lease is held.
+        taken: bool = cursor.rowcount == 1
+    step.refresh_from_db()
+    if taken:
+        log("start_step", run.agent, step=step, detail={"starts": step.starts})
+    return taken
 
 
 def _everything_dies(step: Step) -> bool:
@@ -182,7 +194,9 @@ def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
 
     Raises:
         LeaseLostError: another process has started the step, or it has ended.
+        InvalidValueError: the time is none.
     """
+    _check_lease(lease_s)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE ledgers_step SET lease_until = clock_timestamp() + make_interval(secs => %s)"
@@ -194,7 +208,7 @@ def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
 
 
 def complete_step(
-    lease: Lease, result: Json, *, result_ref: str = "", announces: tuple[str, ...] = ()
+    lease: Lease, result: Json, *, result_ref: str = "", announces: Sequence[str] = ()
 ) -> Completion:
     """Store a step's result; the first committed one stands for ever.
 
@@ -206,11 +220,11 @@ def complete_step(
 
     Raises:
         LeaseLostError: the lease ran out and another process is at it.
-        InvalidValueError: the result cannot be kept.
+        InvalidValueError: the result cannot be kept, or a name, and which.
     """
     text = canonical_json(result, "result")
-    for name in announces:
-        check_name(name, "announces")
+    _check_ref(result_ref)
+    _check_announces(announces)
     with transaction.atomic():
         step = Step.objects.select_for_update().get(pk=lease.step_pk)
         if step.status == StepStatus.COMPLETED:
@@ -232,6 +246,21 @@ def complete_step(
         return Completion(json.loads(text), first=True)
 
 
+def _check_ref(ref: object) -> None:
+    if not isinstance(ref, str) or len(ref) > MAX_REF:
+        raise InvalidValueError(
+            "result_ref", f"is {str(ref)[:80]!r}", f"text of at most {MAX_REF} characters"
+        )
+    check_text(ref, "result_ref")
+
+
+def _check_announces(names: object) -> None:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InvalidValueError("announces", f"is {names!r}", 'a list of names, such as ["digest"]')
+    for name in names:
+        check_name(name, "announces")
+
+
 def _keep_first(step: Step, text: str) -> Completion:
     """A model that words its result differently the second time changes nothing."""
     if sha256(text) != step.result_hash:
@@ -250,7 +279,7 @@ def fail_step(lease: Lease, error: str) -> None:
             pk=lease.step_pk, fence=lease.fence, status=StepStatus.RUNNING
         ).update(
             status=StepStatus.FAILED,
-            error=error.replace("\x00", "�")[:2000],
+            error=storable(error, 2000),
             lease_until=None,
             finished_at=ClockTimestamp(),
         )

@@ -3,10 +3,11 @@
 from django.db import connection, transaction
 from django.db.models import F
 
-from ledgers.canonical import check_name
+from ledgers.canonical import check_name, storable
 from ledgers.clock import ClockTimestamp
 from ledgers.errors import ConflictError, CrashLoopError, NotFoundError
 from ledgers.models import Run
+from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import RunStatus, StepStatus
 from ledgers.trail import log
 
@@ -19,7 +20,7 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
 
     Args:
         run_id: the agent's own name for it, printable, up to 200 characters.
-        agent: the name of the agent.
+        agent: the name of the agent, up to 100 characters.
         trigger_key: what started it (an inbound event, a schedule slot). The same key twice is
             the same run, whatever `run_id` the second caller thought of.
 
@@ -28,7 +29,7 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         CrashLoopError: a person must look at the run first.
     """
     check_name(run_id, "run_id")
-    check_name(agent, "agent")
+    check_name(agent, "agent", MAX_ACTOR)
     if trigger_key is not None:
         check_name(trigger_key, "trigger_key")
     with transaction.atomic():
@@ -36,7 +37,10 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         if run.status == RunStatus.CRASH_LOOP:
             raise CrashLoopError(crash_loop_text(run))
         if run.status == RunStatus.FAILED:
-            Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, finished_at=None)
+            Run.objects.filter(pk=run.pk).update(
+                status=RunStatus.RUNNING, finished_at=None, error=""
+            )
+            log("reopen_run", agent, run=run, detail={"error": run.error})
             run.refresh_from_db()
         return run
 
@@ -70,19 +74,24 @@ def _lock_name(name: str) -> None:
 def end_run(run: Run, error: str = "") -> str:
     """End a run: completed if no error is given and no step is open, else failed or still running.
 
+    The error of one process says nothing about a step that another one has under its lease: the
+    run then goes on. And one that another process failed is completed by who finishes its work.
+
     Returns:
         the status it has now.
     """
     with transaction.atomic():
         locked = Run.objects.select_for_update().get(pk=run.pk)
-        if locked.status != RunStatus.RUNNING:
+        if locked.status not in {RunStatus.RUNNING, RunStatus.FAILED}:
             return locked.status
-        if not error and locked.steps.exclude(status=StepStatus.COMPLETED).exists():
+        left = locked.steps.exclude(status=StepStatus.COMPLETED)
+        if error:
+            left = left.filter(lease_until__gt=ClockTimestamp())
+        if left.exists():
             return locked.status
         status = RunStatus.FAILED if error else RunStatus.COMPLETED
-        text = error.replace("\x00", "�")[:2000]
         Run.objects.filter(pk=run.pk).update(
-            status=status, error=text, finished_at=ClockTimestamp()
+            status=status, error=storable(error, 2000), finished_at=ClockTimestamp()
         )
         log("end_run", locked.agent, run=locked, detail={"status": status})
         return status
@@ -93,14 +102,16 @@ def resolve_crash_loop(run_id: str, actor: str, reason: str) -> None:
 
     Raises:
         NotFoundError: no such run, or it is not stopped.
+        InvalidValueError: no run can have this name.
     """
+    check_name(run_id, "run_id")
     with transaction.atomic():
         run = Run.objects.select_for_update().filter(run_id=run_id, status="crash_loop").first()
         if run is None:
             raise NotFoundError(f"run_id: no run {run_id!r} is stopped by a crash loop.")
         Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
         run.steps.exclude(status=StepStatus.COMPLETED).update(deaths=0, starts=0)
-        log("resolve_crash_loop", actor, run=run, detail={"reason": reason})
+        log("resolve_crash_loop", actor, run=run, detail={"reason": storable(reason)})
 
 
 def crash_loop_text(run: Run) -> str:

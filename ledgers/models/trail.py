@@ -6,6 +6,8 @@ from django.db.models.functions import Now
 from ledgers.models.delivery import Attempt, Delivery
 from ledgers.models.execution import Run, Step
 
+MAX_ACTOR = 100  # characters
+
 
 class Event(models.Model):
     """One move or decision. Triggers refuse to change or remove it."""
@@ -29,7 +31,7 @@ class Event(models.Model):
     rule = models.CharField(max_length=30, blank=True)
     # Canonical JSON of the facts and the moment that the rule saw.
     inputs = models.TextField(blank=True)
-    actor = models.CharField(max_length=100)
+    actor = models.CharField(max_length=MAX_ACTOR)
     detail = models.JSONField(default=dict)
 
     class Meta:
