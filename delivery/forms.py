@@ -1,5 +1,7 @@
 """The forms of channels and credentials: what a worker would hold or refuse is refused here."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -8,13 +10,49 @@ from django.utils import timezone
 from delivery.authority import rule_complaints
 from delivery.channels.registry import ADAPTERS
 from delivery.policy import complaints
+from ledgers.canonical import canonical_json
+from ledgers.errors import InvalidValueError
 from ledgers.models import Channel, Credential
+
+LONGEST_S = 86_400.0
+
+
+class Indented(json.JSONEncoder):
+    """JSON that a person can read and edit."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs | {"indent": 2})
+
+
+def _seconds(label: str, help_text: str, least: float = 0.1) -> forms.FloatField:
+    return forms.FloatField(
+        min_value=least, max_value=LONGEST_S, label=label, help_text=f"{help_text} Seconds."
+    )
+
+
+def _schedule(help_text: str) -> forms.JSONField:
+    return forms.JSONField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=f"{help_text} A list of seconds, such as [1, 5, 30].",
+    )
 
 
 class ChannelForm(forms.ModelForm):
     """A channel, with every complaint at the field that it is about."""
 
     adapter = forms.ChoiceField(choices=[(name, name) for name in ADAPTERS])
+    settings = forms.JSONField(
+        required=False,
+        encoder=Indented,
+        widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
+        help_text="What the adapter is to know, as a JSON object; see below.",
+    )
+    deadline_s = _seconds("Deadline", "The whole call must have ended after this.", least=0.05)
+    margin_s = _seconds("Margin", "Kept free for clocks and networks.", least=0)
+    lease_s = _seconds("Lease", "How long a worker holds a delivery: more than both together.")
+    retry_schedule = _schedule("Pauses after attempts that are known not to have been accepted.")
+    look_up_schedule = _schedule("When to search after an attempt that may have been accepted.")
     paused = forms.BooleanField(
         required=False, help_text="Nothing new is sent through it; what is owed waits."
     )
@@ -25,10 +63,13 @@ class ChannelForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if "scopes_required" in self.fields:
+            self.fields["scopes_required"].widget.attrs["rows"] = 2
         self.fields["paused"].initial = self.instance.paused_at is not None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        _check_json(self, ("settings", "retry_schedule", "look_up_schedule"), cleaned)
         _check_texts(self, "scopes_required", cleaned)
         if cleaned.get("paused") and not cleaned.get("pause_reason"):
             self.add_error("pause_reason", "Say why it is paused: others will ask.")
@@ -62,11 +103,21 @@ class CredentialForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        _check_json(self, ("destination_rules",), cleaned)
         _check_texts(self, "scopes", cleaned)
         if "destination_rules" in cleaned:
             for complaint in rule_complaints(cleaned["destination_rules"]):
                 self.add_error("destination_rules", complaint.removeprefix("destination_rules: "))
         return cleaned
+
+
+def _check_json(form: forms.ModelForm, fields: Sequence[str], cleaned: dict[str, Any]) -> None:
+    """JSON has no NaN and PostgreSQL no NUL; Python's reader takes both."""
+    for field in fields:
+        try:
+            canonical_json(cleaned.get(field), field)
+        except InvalidValueError as error:
+            form.add_error(field, f"It {error.problem}. Right would be: {error.right}.")
 
 
 def _check_texts(form: forms.ModelForm, field: str, cleaned: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@ from delivery.errors import UnknownAdapterError
 from delivery.timing import JITTER
 from ledgers.models import Channel
 
+LONGEST_PAUSE_S = 31_536_000.0  # a year; much more would be no moment on any clock
+
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
@@ -71,13 +73,16 @@ def _schedules(channel: Channel) -> Iterator[Complaint]:
                 "delivery.E013",
                 field,
                 f"is {value!r}",
-                "Write a list of seconds, each 0 or more, such as [1, 5, 30].",
+                "Write a list of seconds, each from 0 to a year, such as [1, 5, 30].",
             )
 
 
 def _is_schedule(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(item, int | float) and not isinstance(item, bool) and item >= 0 for item in value
+        isinstance(item, int | float)
+        and not isinstance(item, bool)
+        and 0 <= item <= LONGEST_PAUSE_S
+        for item in value
     )
 
 

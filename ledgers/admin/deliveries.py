@@ -7,11 +7,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from ledgers.admin.reading import OfDelivery, ReadOnlyAdmin
+from ledgers.admin.reading import OfDelivery, ReadOnlyAdmin, StatusFilter
 from ledgers.admin.tables import ROWS_SHOWN, as_json, content, facts, link, listed, moment, status
 from ledgers.admin.trail import change_of
 from ledgers.finding import matching
 from ledgers.models import Delivery, Message, OutboxItem
+from ledgers.states import DeliveryStatus
 
 
 @admin.register(Message)
@@ -62,12 +63,16 @@ class MessageAdmin(ReadOnlyAdmin):
         return as_json(message.contract)
 
 
+class DeliveryStatusFilter(StatusFilter):
+    statuses = DeliveryStatus
+
+
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        "delivery_id", "destination", "channel_link", "run_link", "state", "attempt_count", "cause",
+        "short_id", "destination", "channel_link", "run_link", "state", "attempt_count", "rule",
     )  # fmt: skip
-    list_filter = ("status", "message__channel")
+    list_filter = (DeliveryStatusFilter, "message__channel")
     list_select_related = ("message__channel", "message__step__run")
     lookups = (
         "status__exact",
@@ -118,6 +123,14 @@ class DeliveryAdmin(ReadOnlyAdmin):
         if search_term and named.exists():
             return named, False
         return super().get_search_results(request, queryset, search_term)
+
+    @admin.display(description="delivery", ordering="delivery_id")
+    def short_id(self, delivery: Delivery) -> str:
+        return str(delivery.delivery_id)[:8]
+
+    @admin.display(description="by rule", ordering="cause")
+    def rule(self, delivery: Delivery) -> str:
+        return delivery.cause.partition(":")[0]
 
     @admin.display(description="status", ordering="status")
     def state(self, delivery: Delivery) -> SafeString:

@@ -4,16 +4,25 @@ from django.contrib import admin
 from django.db.models import Count
 from django.utils.safestring import SafeString
 
-from ledgers.admin.reading import ReadOnlyAdmin
+from ledgers.admin.reading import ReadOnlyAdmin, StatusFilter
 from ledgers.admin.tables import ROWS_SHOWN, content, facts, link, listed, status
 from ledgers.admin.trail import trail_of
 from ledgers.models import Delivery, Event, Run, Step
+from ledgers.states import RunStatus, StepStatus
+
+
+class RunStatusFilter(StatusFilter):
+    statuses = RunStatus
+
+
+class StepStatusFilter(StatusFilter):
+    statuses = StepStatus
 
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
     list_display = ("run_id", "agent", "state", "started_at", "finished_at")
-    list_filter = ("status",)
+    list_filter = (RunStatusFilter,)
     lookups = ("status__exact",)
     search_fields = ("run_id", "agent", "trigger_key")
     fieldsets = (
@@ -74,7 +83,7 @@ class RunAdmin(ReadOnlyAdmin):
 @admin.register(Step)
 class StepAdmin(ReadOnlyAdmin):
     list_display = ("step_id", "version", "run_link", "status", "starts", "deaths", "finished_at")
-    list_filter = ("status",)
+    list_filter = (StepStatusFilter,)
     list_select_related = ("run",)
     lookups = ("status__exact",)
     search_fields = ("step_id", "run__run_id")

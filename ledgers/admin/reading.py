@@ -1,9 +1,9 @@
 """The base of every page of the ledgers: to look at, and nothing else."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet, TextChoices
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -39,10 +39,24 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return lookup in self.lookups and "\x00" not in str(value)
 
 
+class StatusFilter(admin.SimpleListFilter):
+    """By the status's own word; its meaning is on each row's page."""
+
+    title = "status"
+    parameter_name = "status__exact"
+    statuses: type[TextChoices]
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
+        return [(value, value) for value in self.statuses.values]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(status=self.value()) if self.value() else queryset
+
+
 class OfDelivery(ReadOnlyAdmin):
     """Rows that belong to one delivery, and link to it."""
 
-    list_select_related: tuple[str, ...] = ("delivery",)
+    list_select_related: ClassVar[tuple[str, ...]] = ("delivery",)
 
     @admin.display(description="delivery")
     def delivery_link(self, row: Any) -> SafeString | str:

@@ -1,5 +1,7 @@
 """The trail: every move and decision."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
@@ -54,12 +56,16 @@ def change_of(event: Event) -> str:
     return f"{event.from_status or '(new)'} → {event.to_status}"
 
 
+def _words(detail: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in detail.items() if value)[:500]
+
+
 def trail_of(events: QuerySet[Event]) -> SafeString:
     """A table of events, each linked."""
     return facts(
         ("at", "what", "step", "detail", "by"),
         [
-            (link(e, moment(e.at)), e.kind, link(e.step), as_json(e.detail), e.actor)
+            (link(e, moment(e.at)), e.kind, link(e.step), _words(e.detail), e.actor)
             for e in events[:ROWS_SHOWN]
         ],
         "nothing yet",
