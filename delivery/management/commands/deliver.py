@@ -19,8 +19,8 @@ from ledgers.management.words import plain
 class Command(LedgerCommand):
     help = (
         "Deliver what is owed: a worker that runs until it is stopped. Run as many as you like,\n"
-        "on any number of hosts. SIGTERM or Ctrl-C finishes what is on the wire and hands back the\n"
-        "rest; a second Ctrl-C ends at once, and what was on the wire becomes unknown."
+        "on any number of hosts. SIGTERM or Ctrl-C finishes what is on the wire and hands back\n"
+        "the rest; a second Ctrl-C ends at once, and what was on the wire becomes unknown."
     )
     lesson = """
         Exit codes: 0 ended as it was told · 2 the database is not migrated, or a wrong option
