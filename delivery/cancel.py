@@ -9,8 +9,10 @@ from django.db import transaction
 from delivery.decide import carry_out, decide
 from delivery.history import Ways, read
 from ledgers import evidence, moves, outbox
+from ledgers.canonical import check_name, check_text, storable
 from ledgers.errors import NotFoundError
 from ledgers.models import Delivery, Run
+from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import OPEN, DeliveryStatus
 
 
@@ -52,13 +54,18 @@ def cancel(
 
     Raises:
         NotFoundError: there is no such run.
+        InvalidValueError: nothing can have this name.
     """
+    check_name(run_id, "run_id")
+    check_name(actor, "actor", MAX_ACTOR)
     if not Run.objects.filter(run_id=run_id).exists():
         raise NotFoundError(f"run_id: there is no run {run_id!r}.")
     wanted = Delivery.objects.filter(message__step__run__run_id=run_id)
     if message is not None:
+        check_name(message, "message")
         wanted = wanted.filter(message__name=message)
     if destination is not None:
+        check_text(destination, "destination")
         wanted = wanted.filter(destination=destination)
     return cancel_deliveries(list(wanted.values_list("pk", flat=True)), actor, reason)
 
@@ -67,7 +74,7 @@ def cancel_deliveries(ids: Sequence[int], actor: str, reason: str) -> Cancelled:
     """Withdraw these deliveries; those that provably were not sent are cancelled at once."""
     with transaction.atomic():
         before = moves.hold(ids)
-        withdrawn = evidence.withdraw(ids, actor, reason)
+        withdrawn = evidence.withdraw(ids, actor, storable(reason))
         decided = [decide(case) for case in read(withdrawn, Ways())]
         done = carry_out(
             [d for d in decided if d.move.status == DeliveryStatus.CANCELLED], actor, leased=False

@@ -68,6 +68,7 @@ def prepare(messages: Sequence[Message]) -> list[Prepared]:
         InvalidInputError: naming the field (`messages[0].to[2]`) and what would be right.
         ledgers.errors.InvalidValueError: likewise, for what no part of the chain could carry.
     """
+    _check_messages(messages)
     channels = _channels(messages)
     seen: set[tuple[str, str]] = set()
     prepared = []
@@ -85,8 +86,19 @@ def prepare(messages: Sequence[Message]) -> list[Prepared]:
     return prepared
 
 
+def _check_messages(messages: object) -> None:
+    right = "a list of `Message`"
+    if isinstance(messages, str) or not isinstance(messages, Sequence):
+        raise InvalidInputError("messages", f"is of type {type(messages).__name__}", right)
+    for index, message in enumerate(messages):
+        if not isinstance(message, Message):
+            kind = type(message).__name__
+            raise InvalidInputError(f"messages[{index}]", f"is of type {kind}", right)
+
+
 def _channels(messages: Sequence[Message]) -> dict[str, Channel]:
-    slugs = {str(m.channel) for m in messages}
+    # No slug has a character that the database could not even be asked about.
+    slugs = {str(m.channel) for m in messages if str(m.channel).isprintable()}
     rows = Channel.objects.select_related("credential").filter(slug__in=slugs)
     return {channel.slug: channel for channel in rows}
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from delivery.timing import boottime
-from ledgers.canonical import Json
+from ledgers.canonical import Json, check_name
 from ledgers.errors import NotFoundError
 from ledgers.models import Delivery, Run, Step
 from ledgers.states import OPEN, DeliveryStatus, StepStatus
@@ -179,7 +179,9 @@ def owed(run_id: str) -> Owed:
 
     Raises:
         NotFoundError: there is no run of this name.
+        InvalidValueError: no run can have this name.
     """
+    check_name(run_id, "run_id")
     run = Run.objects.filter(run_id=run_id).first()
     if run is None:
         raise NotFoundError(f"run_id: there is no run {run_id!r}.")
