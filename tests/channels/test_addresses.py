@@ -1,14 +1,18 @@
 """Where nothing may be sent, however it is spelled."""
 
 import socket
+import threading
+import time
 
 import pytest
 
-from delivery.channels.addresses import is_allowed
+from delivery.channels import addresses
+from delivery.channels.addresses import addresses_of, is_allowed
 from delivery.channels.contract import Envelope
+from delivery.channels.deadlines import Watched
 from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.webhook import WebhookAdapter
-from delivery.outcomes import Accepted, Refused
+from delivery.outcomes import Accepted, NotSent, Refused
 from tests.channels.notebook import Notebook
 from tests.channels.peers import OK, Peer, answering
 
@@ -96,9 +100,6 @@ def test_the_checked_address_is_the_one_that_is_used(monkeypatch: pytest.MonkeyP
 def test_a_name_with_public_and_private_addresses_uses_only_the_public(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from delivery.channels.addresses import addresses_of
-    from delivery.channels.deadlines import Watched
-
     found = [
         (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443))
         for address in ("10.0.0.1", "93.184.216.34", "169.254.169.254")
@@ -119,3 +120,46 @@ def test_the_channel_setting_decides(allowed: bool) -> None:
 
     assert isinstance(outcome, Accepted if allowed else Refused)
     assert peer.effects == allowed
+
+
+def test_a_name_that_is_none_is_not_sent_to() -> None:
+    result = exchange(Call("POST", "http://" + "a" * 70 + ".test/"), Notebook())
+
+    assert isinstance(result, Failure)
+    assert isinstance(result.outcome, NotSent)
+
+
+def test_too_many_unanswered_look_ups_hold_no_more_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(addresses, "_MAX_LOOK_UPS", 0)
+
+    result = exchange(Call("POST", "http://slow.test/"), Notebook())
+
+    assert isinstance(result, Failure)
+    assert isinstance(result.outcome, NotSent)
+    assert "already unanswered" in result.outcome.why
+
+
+def test_those_who_ask_at_the_same_time_share_one_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers = [], threading.Event()
+
+    def slow(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        answers.wait(5)
+        raise OSError("no such name")
+
+    def ask() -> None:
+        with pytest.raises(OSError, match="no such name"):
+            addresses_of("slow.test", 443, Watched(Notebook().deadline), allow_private=False)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)  # all five have asked by now, or the count below is the smaller for it
+    answers.set()
+    for thread in threads:
+        thread.join(5)
+
+    assert asked == ["slow.test"]

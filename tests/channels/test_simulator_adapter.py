@@ -8,11 +8,12 @@ import pytest
 
 from delivery.channels.contract import Envelope, Finding, Query
 from delivery.channels.simulator import SimulatorAdapter
-from delivery.errors import BadDestinationError, SecretError
+from delivery.errors import BadContentError, BadDestinationError, SecretError
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
 from delivery.simulator.client import Simulator
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
+from tests.channels.peers import Peer, answering, status
 
 ROOM = "room:ops"
 RECOGNIZER = "dlvq2mx9kabcdefghijkl"
@@ -200,6 +201,18 @@ def test_a_look_up_ends_at_its_deadline(recipient: Simulator) -> None:
     assert [finding.verdict for finding in findings] == ["inconclusive", "inconclusive"]
 
 
+@pytest.mark.parametrize(
+    "page", ["<html>", "[]", "{}", '{"messages": [{}]}', '{"messages": 7, "next": null}']
+)
+def test_a_list_that_cannot_be_read_proves_nothing(page: str) -> None:
+    with Peer(answering(status(200, body=page))) as peer:
+        adapter = SimulatorAdapter({"url": peer.url, "look_up_by_key": False}, lambda: "")
+        (finding,) = look_up(adapter)
+
+    assert finding.verdict == "inconclusive"
+    assert finding.pages == 0
+
+
 # --- Scans ---------------------------------------------------------------------------------------
 
 
@@ -313,6 +326,16 @@ def test_the_control_message_must_be_the_one_that_was_agreed(recipient: Simulato
 
 
 # --- Declaration, destinations, parts ------------------------------------------------------------
+
+
+def test_content_must_have_a_text(recipient: Simulator) -> None:
+    adapter = adapter_of(recipient)
+
+    adapter.check_content("plain")
+    for content in (1, {}, {"text": ""}, {"text": None}):
+        with pytest.raises(BadContentError):
+            adapter.check_content(content)
+    assert adapter.split("plain") == ["plain"]
 
 
 def test_what_is_switched_off_is_neither_declared_nor_asked(recipient: Simulator) -> None:
