@@ -1,6 +1,6 @@
 """What must hold of every move, whatever the facts. Each property is a sentence with a check."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from delivery.facts import Facts
 from delivery.next_move import Kind, NextMove
 from ledgers.states import NOT_SENT, DeliveryStatus
 from tests.rules.progress import stalls
-from tests.rules.scenarios import DEADLINE, MARGIN, WINDOWS, Scenario, build, moment
+from tests.rules.scenarios import DEADLINE, MARGIN, NOT_OVER, QUIET, Scenario, build, moment
 from tests.rules.truth import LOOKS, Truth, truth
 
 
@@ -36,15 +36,19 @@ def claim(sentence: str) -> Callable[[Check], Check]:
     return keep
 
 
-def judge(scenario: Scenario) -> str:
-    """The first property that the rules' answer breaks, or an empty string."""
+def broken(scenario: Scenario) -> Iterator[str]:
+    """The properties that the rules' answer breaks."""
     facts, now = build(scenario)
     move = next_move.next_move(facts, now)
     judged = Judged(scenario, facts, now, move, truth(scenario))
     for sentence, holds in PROPERTIES.items():
         if not holds(judged):
-            return sentence
-    return ""
+            yield sentence
+
+
+def judge(scenario: Scenario) -> str:
+    """The first property that the rules' answer breaks, or an empty string."""
+    return next(broken(scenario), "")
 
 
 # --- What is sent
@@ -81,8 +85,7 @@ def _(j: Judged) -> bool:
 def _(j: Judged) -> bool:
     if j.move.kind != Kind.SUBMIT or not j.true.needs_key:
         return True
-    first = 950 if j.scenario.rewound else j.scenario.opened(j.true.own[0])
-    end = moment(first + WINDOWS[j.scenario.key] - DEADLINE - MARGIN)
+    end = moment(j.scenario.first_used + j.scenario.window - DEADLINE - MARGIN)
     return j.move.before is not None and j.move.before <= end
 
 
@@ -228,12 +231,10 @@ def _by_the_table(j: Judged) -> str:
 
 def _key_first(j: Judged) -> bool:
     """A search so late that no room for the same key would be left is not waited for."""
-    first = 950 if j.scenario.rewound else None
-    if not j.true.same_key:
-        return False
-    first = j.scenario.opened(j.true.own[0]) if first is None else first
-    at = j.scenario.now + (100_000 if j.scenario.look == "later" else 0)
-    return at + 2 * (DEADLINE + MARGIN) >= first + WINDOWS[j.scenario.key]
+    s = j.scenario
+    begun = max(s.settled(s.own), s.now - QUIET)  # no later than the schedule's first entry
+    at = s.now + NOT_OVER - QUIET if s.look == "later" else begun
+    return j.true.same_key and at + 2 * (DEADLINE + MARGIN) >= s.first_used + s.window
 
 
 def reproduced(facts: Facts, now: datetime, move: NextMove) -> bool:

@@ -18,7 +18,8 @@ FIRST, STEP, LEASE, CALL = 1000, 200, 60, 5  # first attempt, distance, lease, d
 DEADLINE, MARGIN, PROCESSING = 10, 5, 20
 QUIET = 500  # from the last attempt to now: every lease and settle delay is over
 OVER, NOT_OVER = 1, 100_000  # a pause that is over by now, and one that is not
-WINDOWS = {"none": 0, "open": 1_000_000, "closed": 120}
+OPEN = 1_000_000  # a window that is open for long
+FORGOTTEN = FIRST - 50  # the restore point of a rewound row
 
 # One attempt each. Lower case: under another key scope than the channel has now.
 OUTCOMES = {
@@ -41,7 +42,8 @@ class Scenario:
         seen_first: evidence about generation 1 where the row is of generation 2.
         decision: what a person decided last; `early`: before the attempts, else after them.
         rewound: `no`, or a restore after all attempts.
-        key: none, open or closed window. `look`: none, due, later, used.
+        key: none, or an open, closed or at this very moment closing window.
+        look: none, due, later or used. `soon`: the settle delay is not over.
     """
 
     own: int = 1
@@ -64,6 +66,7 @@ class Scenario:
     key: str = "none"
     look: str = "none"
     automatic: bool = False
+    soon: bool = False
 
     @property
     def generations(self) -> tuple[int, ...]:
@@ -71,7 +74,21 @@ class Scenario:
 
     @property
     def now(self) -> int:
-        return FIRST + STEP * max(0, len(self.tries) - 1) + QUIET
+        last = FIRST + STEP * max(0, len(self.tries) - 1)
+        if self.soon:
+            return last + (LEASE + DEADLINE + CALL if self.tries.endswith("O") else 3 * CALL)
+        return last + QUIET
+
+    @property
+    def first_used(self) -> int:
+        """When this identity's key may first have been used."""
+        opened = [self.opened(i) for i, g in enumerate(self.generations) if g == self.own]
+        return min([*opened, FORGOTTEN] if self.rewound else opened, default=FIRST)
+
+    @property
+    def window(self) -> int:
+        left = {"none": -self.now, "open": OPEN, "closed": -1, "closing": DEADLINE + MARGIN}
+        return self.now + left[self.key] - (self.first_used if self.key != "none" else 0)
 
     def opened(self, index: int) -> int:
         return FIRST + STEP * index
@@ -121,7 +138,7 @@ def build(scenario: Scenario) -> tuple[Facts, datetime]:
     attempts, evidence, first_used = _past(
         Scenario(
             own=s.own, tries=s.tries, split=s.split, seen=s.seen, seen_first=s.seen_first,
-            rewound=s.rewound, asked_to_wait=s.asked_to_wait,
+            rewound=s.rewound, asked_to_wait=s.asked_to_wait, soon=s.soon,
         )
     )  # fmt: skip
     facts = Facts(
@@ -129,13 +146,13 @@ def build(scenario: Scenario) -> tuple[Facts, datetime]:
         generation=s.own,
         attempts=attempts,
         evidence=evidence,
-        policy=_policy(s.key, s.look, s.budget, s.pause_over, s.automatic),
+        policy=_policy(s.window, s.look, s.budget, s.pause_over, s.automatic),
         key_first_used_at=first_used,
         not_before=moment(s.now + 50) if s.not_before else None,
         not_after=moment(s.now - 1) if s.expired else None,
         withdrawn=s.withdrawn,
         rewound_at=moment(s.rewound_at) if s.rewound else None,
-        rewound_from=moment(FIRST - 50) if s.rewound else None,
+        rewound_from=moment(FORGOTTEN) if s.rewound else None,
         decision=s.decision,
         decided_at=moment(s.decided) if s.decision else None,
         earlier_part_open=s.earlier_part,
@@ -177,7 +194,7 @@ def _attempt(s: Scenario, index: int) -> AttemptFact:
 
 def _sighting(s: Scenario, generation: int, kind: str) -> EvidenceFact:
     method, verdict, late_by, from_first = SIGHTINGS[kind]
-    first = FIRST - 50 if s.rewound else FIRST
+    first = FORGOTTEN if s.rewound else FIRST
     return EvidenceFact(
         generation=generation,
         method=method,
@@ -188,7 +205,7 @@ def _sighting(s: Scenario, generation: int, kind: str) -> EvidenceFact:
 
 
 @cache
-def _policy(key: str, look: str, budget: int, pause_over: bool, automatic: bool) -> Policy:
+def _policy(window: int, look: str, budget: int, pause_over: bool, automatic: bool) -> Policy:
     schedules = {"none": (), "used": (), "due": (OVER,) * 3, "later": (NOT_OVER,) * 3}
     return Policy(
         retry_schedule=(OVER if pause_over else NOT_OVER,),
@@ -197,9 +214,9 @@ def _policy(key: str, look: str, budget: int, pause_over: bool, automatic: bool)
         deadline_s=DEADLINE,
         margin_s=MARGIN,
         processing_s=PROCESSING,
-        key_honoured=key != "none",
-        key_scope="endpoint" if key != "none" else "",
-        window_s=WINDOWS[key],
+        key_honoured=window > 0,
+        key_scope="endpoint" if window > 0 else "",
+        window_s=window,
         can_look_up=look != "none",
         resend_after_absent=automatic,
     )
@@ -230,6 +247,8 @@ KINDS = (
     Scenario(own=2, tries="QQ", split=1, seen="absent"),
     Scenario(own=2, tries="QN", split=1), Scenario(own=2, tries="QH", split=1),
     Scenario(own=2, tries="QA", split=1),
+    Scenario(tries="Q", soon=True), Scenario(tries="O", soon=True),
+    Scenario(tries="N", rewound=True, seen="absent-partly"),
 )  # fmt: skip
 
 
@@ -257,7 +276,7 @@ def _decided(s: Scenario) -> Iterator[Scenario]:
 
 
 def _promised(s: Scenario) -> Iterator[Scenario]:
-    for key in WINDOWS:
+    for key in ("none", "open", "closing"):
         for look in ("none", "due", "later"):
             for automatic in FLAGS if "absent" in {s.seen, s.seen_first} else (False,):
                 yield replace(s, key=key, look=look, automatic=automatic)

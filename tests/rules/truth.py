@@ -2,16 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.rules.scenarios import (
-    DEADLINE,
-    DOUBTFUL,
-    LEASE,
-    MARGIN,
-    NOT_OVER,
-    PROCESSING,
-    WINDOWS,
-    Scenario,
-)
+from tests.rules.scenarios import CALL, DEADLINE, DOUBTFUL, LEASE, MARGIN, PROCESSING, Scenario
 
 PROVING = {"found", "found-many", "said-found"}
 CLEARING = {"absent", "absent-by-key"}
@@ -106,11 +97,8 @@ def truth(s: Scenario) -> Truth:
 def _protected(s: Scenario, own_symbols: list[str]) -> bool:
     if s.key == "none" or any(t in "Mqo" for t in own_symbols):
         return False
-    first = [i for i, g in enumerate(s.generations) if g == s.own]
-    used = [s.opened(first[0])] if first else []
-    if s.rewound:
-        used.append(950)  # the restore point: a forgotten send may have been the first
-    return bool(used) and s.now + DEADLINE + MARGIN < min(used) + WINDOWS[s.key]
+    used = bool(own_symbols) or s.rewound
+    return used and s.now + DEADLINE + MARGIN < s.first_used + s.window
 
 
 def _ready(s: Scenario, own: list[int], considered: list[int]) -> bool:
@@ -123,6 +111,7 @@ def _ready(s: Scenario, own: list[int], considered: list[int]) -> bool:
 
 
 def _quiet(s: Scenario, own: list[int]) -> bool:
-    """The settle delay of every earlier submission is over: by construction, always."""
-    ends = [s.opened(i) + LEASE + DEADLINE + PROCESSING for i in own if s.tries[i] in DOUBTFUL]
-    return max([*ends, s.rewound_at + PROCESSING if s.rewound else 0]) <= s.now < NOT_OVER
+    """Whether the settle delay of every earlier submission is over."""
+    longest = {i: LEASE + DEADLINE if s.tries[i] in "Oo" else CALL for i in own}
+    ends = [s.opened(i) + longest[i] for i in own if s.tries[i] in DOUBTFUL]
+    return max([*ends, s.rewound_at if s.rewound else 0]) + PROCESSING <= s.now
