@@ -41,12 +41,13 @@ def claim(quotas: Mapping[int, int]) -> list[Claimed]:
 
 
 # In the comparison the clock is a sub-select, which may use the index; the bare function is
-# evaluated row by row, and `now()` is the start of the transaction, which may be long ago.
+# evaluated row by row, and `now()` is the start of the transaction, which may be long ago. The
+# arrays make the planner look the few rows up: a join, whose size it cannot guess, reads on a
+# large ledger the whole index.
 _CLAIM = """
 WITH picked AS (
-    SELECT item.delivery_id, c.lease_s
+    SELECT item.delivery_id
     FROM unnest(%s::bigint[], %s::int[]) AS q(channel_id, quota)
-    JOIN ledgers_channel c ON c.id = q.channel_id
     CROSS JOIN LATERAL (
         SELECT o.delivery_id FROM ledgers_outboxitem o
         WHERE o.channel_id = q.channel_id AND o.due_at <= (SELECT clock_timestamp())
@@ -55,13 +56,18 @@ WITH picked AS (
 ),
 leased AS (
     UPDATE ledgers_outboxitem o
-    SET due_at = clock_timestamp() + make_interval(secs => p.lease_s), leased = true
-    FROM picked p WHERE o.delivery_id = p.delivery_id
+    SET leased = true, due_at = clock_timestamp() + make_interval(
+        secs => (SELECT c.lease_s FROM ledgers_channel c WHERE c.id = o.channel_id))
+    WHERE o.delivery_id = ANY (ARRAY(SELECT p.delivery_id FROM picked p))
     RETURNING o.delivery_id, o.channel_id, o.due_at
+),
+fenced AS (
+    UPDATE ledgers_delivery d SET fence = nextval('ledgers_fence')
+    WHERE d.id = ANY (ARRAY(SELECT l.delivery_id FROM leased l))
+    RETURNING d.id, d.fence
 )
-UPDATE ledgers_delivery d SET fence = nextval('ledgers_fence')
-FROM leased l WHERE d.id = l.delivery_id
-RETURNING d.id, l.channel_id, d.fence, l.due_at, clock_timestamp()"""
+SELECT f.id, l.channel_id, f.fence, l.due_at, clock_timestamp()
+FROM fenced f JOIN leased l ON l.delivery_id = f.id"""
 
 
 def postpone(changes: Sequence[Change]) -> set[int]:
