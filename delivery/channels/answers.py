@@ -98,7 +98,9 @@ def _declared(
 ) -> Outcome:
     status = result.status_code
     if meaning == "accepted":
-        return _accepted(result, reading, shown)
+        # A conflict can only be with an earlier submission, so that is what was accepted.
+        earlier = status == HTTPStatus.CONFLICT
+        return Accepted(provider_id(result, reading), replayed=earlier, response=shown)
     if meaning == "in_flight":
         why = f"{status}: an earlier submission is still being worked on"
         return InFlight(why, retry_after_s(result), shown)

@@ -4,15 +4,15 @@ from delivery.errors import BadDestinationError
 
 MAX_LENGTH = 1000  # characters
 
+# A value that was missing and became text: wrong in every place, also as a part of a destination.
+MISSING = frozenset({"", "none", "null", "nil", "nan", "undefined", "n/a", "tbd", "todo"})
+
 # Each was left in a roster by an agent: a role instead of a person, a missing value turned into
 # text, the name of a mechanism instead of a place.
-PLACEHOLDERS = frozenset(
-    {
-        "", "-", "*", "?", "none", "null", "nil", "nan", "undefined", "unknown", "n/a", "na", "tbd",
-        "todo", "user", "users", "assistant", "agent", "system", "recipient", "destination",
-        "channel", "room", "placeholder", "heartbeat", "self", "me", "default",
-    }
-)  # fmt: skip
+PLACEHOLDERS = MISSING | {
+    "-", "*", "?", "unknown", "na", "user", "users", "assistant", "agent", "system", "recipient",
+    "destination", "channel", "room", "placeholder", "heartbeat", "self", "me", "default",
+}  # fmt: skip
 
 
 def check_destination(destination: str, right: str) -> str:

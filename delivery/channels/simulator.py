@@ -24,7 +24,7 @@ from delivery.channels.contract import (
     Surface,
     Window,
 )
-from delivery.channels.destinations import PLACEHOLDERS, check_destination
+from delivery.channels.destinations import MISSING, check_destination
 from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.looking import ask, bearer, found_or_absent
 from delivery.channels.reading import PartialAnswer
@@ -106,7 +106,7 @@ class SimulatorAdapter(Adapter):
 
     def normalise(self, destination: str) -> str:
         named = check_destination(destination, _RIGHT)
-        if named.rpartition(":")[2].strip().lower() in PLACEHOLDERS:
+        if named.rpartition(":")[2].strip().lower() in MISSING:
             raise BadDestinationError("destination", f"{named!r} names no room", _RIGHT)
         return named.lower()
 

@@ -7,11 +7,12 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import idna
 
-from delivery.channels.destinations import MAX_LENGTH, PLACEHOLDERS, check_destination
+from delivery.channels.destinations import MAX_LENGTH, MISSING, check_destination
 from delivery.errors import BadDestinationError
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _RIGHT = "a URL such as https://hooks.example.com/team, without user or fragment"
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 # Kept as they are by quoting: everything RFC 3986 allows in a path or a query, and % itself.
 _SAFE = "!$&'()*+,;=:@/?%-._~"
 
@@ -70,7 +71,7 @@ def _check_parts(parts: SplitResult, named: str, *, allow_http: bool) -> None:
         raise BadDestinationError("destination", "has a user or password", right)
     if parts.fragment or named.endswith("#"):
         raise BadDestinationError("destination", "has a fragment, which is never sent", _RIGHT)
-    if not parts.hostname or parts.hostname in PLACEHOLDERS or "%" in parts.hostname:
+    if not parts.hostname or parts.hostname in MISSING or "%" in parts.hostname:
         raise BadDestinationError("destination", f"{named!r} names no host", _RIGHT)
     if re.search(r"[\s\\]", named) or not _percent_is_right(named):
         raise BadDestinationError("destination", "has a space, a backslash or a stray %", _RIGHT)
@@ -89,8 +90,14 @@ def _host(host: str) -> str:
 
 
 def _name(host: str) -> str:
-    """A name in ASCII (IDNA 2008 with UTS 46 mapping, as browsers do), without a last dot."""
+    """A name in ASCII (IDNA 2008 with UTS 46 mapping, as browsers do), without a last dot.
+
+    Names in ASCII are taken as they are, with the underscores that container names have.
+    """
+    bare = host.removesuffix(".")
+    if bare.isascii() and len(bare) <= 253 and all(map(_LABEL.fullmatch, bare.split("."))):
+        return bare
     try:
-        return idna.encode(host.rstrip("."), uts46=True).decode()
+        return idna.encode(bare, uts46=True).decode()
     except idna.IDNAError as error:
         raise BadDestinationError("destination", f"is no host name: {error}", _RIGHT) from error

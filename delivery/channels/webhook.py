@@ -2,9 +2,10 @@
 
 The body is `{"data": …, "ref": …, "type": …}` as canonical JSON: the agent's content as it was
 recorded, the recognizer, and the event's type; `part` and `parts` where it was split, `resend`
-where a person approved another copy. It holds no time and no attempt number, so that every
-attempt sends the same bytes and content deduplication works. The specification's recommended
-`timestamp` member is left out for that reason; the `webhook-timestamp` header carries it.
+where a person approved another copy. With `body: content` it is the bare content. It holds no time
+and no attempt number, so every attempt sends the same bytes, and receivers that deduplicate by
+content can. The `timestamp` member that the specification recommends is left out for that reason;
+the `webhook-timestamp` header tells it. The recognizer is in the `counterfoil-ref` header, too.
 
 Source: standard-webhooks/spec/standard-webhooks.md @b2fa7b8 (headers, signature, statuses);
 IETF draft Idempotency-Key (the quoted form of the key).
@@ -38,6 +39,8 @@ from delivery.channels.urls import is_file, is_http_url, is_token, normalise_url
 from delivery.errors import SecretError
 from delivery.outcomes import NotSent, Outcome
 from ledgers.canonical import canonical_json
+
+REF_HEADER = "counterfoil-ref"
 
 
 class WebhookAdapter(Adapter):
@@ -102,7 +105,8 @@ class WebhookAdapter(Adapter):
         )
 
     def _places(self) -> tuple[str, ...]:
-        return ("body member ref",) if self.option("body") == "wrapped" else ()
+        wrapped = self.option("body") == "wrapped"
+        return (f"header {REF_HEADER}", *(("body member ref",) if wrapped else ()))
 
     def normalise(self, destination: str) -> str:
         return normalise_url(destination, allow_http=self.option("allow_http"))
@@ -110,7 +114,8 @@ class WebhookAdapter(Adapter):
     def render(self, envelope: Envelope) -> Rendered:
         content = envelope.content
         body = content if self.option("body") == "content" else self._wrapped(envelope)
-        return Rendered(canonical_json(body, "content").encode(), envelope.destination)
+        extra = {"recognizer": envelope.recognizer}
+        return Rendered(canonical_json(body, "content").encode(), envelope.destination, extra)
 
     def _wrapped(self, envelope: Envelope) -> Json:
         wrapped = {
@@ -138,6 +143,7 @@ class WebhookAdapter(Adapter):
         try:
             secret = self.secret()
             headers = self._headers(rendered.body, key, secret, int(time.time()))
+            headers[REF_HEADER] = rendered.extra["recognizer"]
         except (SecretError, ValueError) as error:
             return NotSent(str(error), tried=False)
         call = Call(
@@ -149,7 +155,7 @@ class WebhookAdapter(Adapter):
             ca_file=self.option("ca_file"),
             keep=self.option("keep_connections"),
         )
-        return outcome_of(exchange(call, journal), self._reading(), [secret])
+        return outcome_of(exchange(call, journal), self._reading(), [secret, *secret.split()])
 
     def _headers(self, body: bytes, key: str, secret: str, now: int) -> dict[str, str]:
         quoted = self.option("key_encoding") == "quoted"

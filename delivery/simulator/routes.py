@@ -13,7 +13,6 @@ GET  /control/totals|effects|submissions|wait
 import asyncio
 import hashlib
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +24,6 @@ from delivery.simulator.recipient import EVERYWHERE, Answer, Arrival, Recipient
 from delivery.simulator.wire import Reply, Request
 
 Query = dict[str, str]
-_RECOGNIZER = re.compile(rb'"ref":\s*"([a-z0-9]{8,40})"')
 
 
 class Routes:
@@ -189,8 +187,7 @@ def read_arrival(path: str, request: Request) -> Arrival:
     key = headers.get("idempotency-key") or headers.get("webhook-id", "")
     if path.startswith("/hook/"):
         to, text = unquote(path[6:]), request.body.decode("utf-8", "replace")
-        found = _RECOGNIZER.search(request.body)
-        recognizer = found.group(1).decode() if found else ""
+        recognizer = headers.get("counterfoil-ref", "")
     elif path == "/v1/messages":
         said = json.loads(request.body)
         to, text, recognizer = said["to"], said["text"], said.get("recognizer", "")

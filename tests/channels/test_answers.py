@@ -86,6 +86,7 @@ def test_a_conflict_means_what_the_channel_declares(meaning: Any, kind: type) ->
 
     assert isinstance(outcome, kind)
     assert getattr(outcome, "mismatch", False) == (meaning == "mismatch")
+    assert getattr(outcome, "replayed", False) == (meaning == "accepted")
 
 
 @pytest.mark.parametrize(

@@ -356,7 +356,7 @@ def test_rooms_have_one_spelling(recipient: Simulator) -> None:
     assert adapter_of(recipient).normalise(" Room:Ops ") == "room:ops"
 
 
-@pytest.mark.parametrize("given", ["", "None", "room:", "room:None", "room: user", "heartbeat"])
+@pytest.mark.parametrize("given", ["", "None", "room:", "room:None", "room: null ", "heartbeat"])
 def test_a_placeholder_is_no_room(recipient: Simulator, given: str) -> None:
     with pytest.raises(BadDestinationError):
         adapter_of(recipient).normalise(given)

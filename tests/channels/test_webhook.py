@@ -170,7 +170,16 @@ def test_a_bare_body_is_the_content_alone() -> None:
     rendered = adapter.render(Envelope({"text": "hi"}, "https://x.test/", 1, 1, RECOGNIZER))
 
     assert rendered.body == b'{"text":"hi"}'
-    assert adapter.declare().recognizer_places == ()
+    assert adapter.declare().recognizer_places == ("header counterfoil-ref",)
+
+
+@pytest.mark.parametrize("body", ["wrapped", "content"])
+def test_the_recognizer_goes_into_a_header_too(body: str) -> None:
+    with Peer(answering(OK)) as peer:
+        send(webhook(body=body), peer.url)
+
+    headers, _ = arrived(peer)
+    assert headers["counterfoil-ref"] == RECOGNIZER
 
 
 # --- Look-ups ------------------------------------------------------------------------------------

@@ -84,7 +84,8 @@ def test_a_webhook_is_a_submission_too(recipient: Simulator) -> None:
     url = recipient.hook("room/ops 1")
     path = url.removeprefix(recipient.url)
 
-    call(recipient, "POST", path, '{"ref": "dlvq2mx9kabc"}', {"webhook-id": "k9"})
+    headers = {"webhook-id": "k9", "counterfoil-ref": "dlvq2mx9kabc"}
+    call(recipient, "POST", path, "{}", headers)
 
     (last,) = recipient.last_submissions("room/ops 1")
     assert (last["key"], last["recognizer"]) == ("k9", "dlvq2mx9kabc")
