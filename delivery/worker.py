@@ -80,8 +80,10 @@ class Worker:
         """
         refuse_inside_transaction()
         end = boottime() + seconds
-        while self._turn() or self._pool.busy or self._unsettled:
-            if boottime() >= end:
+        while boottime() < end:
+            if self._turn():
+                continue
+            if not (self._pool.busy or self._unsettled):
                 break
             self._wait(None)
         self._drain()
@@ -92,8 +94,12 @@ class Worker:
         return len(self._calls) + len(self._searches)
 
     def _turn(self) -> bool:
-        """Collect, claim and settle once; tell whether anything was claimed."""
+        """Collect, claim and settle once; tell whether more may be due at once.
+
+        After a settle that is a retry without a pause, or the next part of a message.
+        """
         self._collect()
+        ended = self._unsettled > 0
         # New calls first: they are under way while the answers are being written.
         more = self._try(self._claim)
         written = self._try(self._settle)
@@ -101,7 +107,7 @@ class Worker:
             # What is in `_calls` is known but not written; it is written when the database is back.
             logger.error("the ledger cannot be written now; %d answers are kept", self._unsettled)
             self._pause()
-        return more and written
+        return written and (more or ended)
 
     def _try(self, act: Callable[[], bool]) -> bool:
         """One bad row or a database that is away must not end the worker; leases heal the rest."""
