@@ -75,13 +75,14 @@ def prepare(messages: Sequence[Message]) -> list[Prepared]:
     for index, message in enumerate(messages):
         field = f"messages[{index}]"
         check_name(message.name, f"{field}.name")
-        if (message.name, message.channel) in seen:
+        place = (message.name, str(message.channel))
+        if place in seen:
             raise InvalidInputError(
                 f"{field}.name",
                 f"{message.name!r} goes through {message.channel!r} twice",
                 "one message of this name per channel, with all its destinations in `to`",
             )
-        seen.add((message.name, message.channel))
+        seen.add(place)
         prepared.append(_prepare(message, field, channels))
     return prepared
 

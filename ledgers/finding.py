@@ -18,7 +18,7 @@ def matching(text: str) -> QuerySet[Delivery]:
     Args:
         text: a delivery id or its beginning, an idempotency key, a recognizer, a provider's id.
     """
-    if not text or "\x00" in text:
+    if not text or not text.isprintable():  # a NUL, or bytes that are no text: nothing is called so
         return Delivery.objects.none()
     exact = Q(idempotency_key=text) | Q(recognizer=text.lower()) | Q(provider_message_id=text)
     begins = _begins_with(text)

@@ -79,7 +79,9 @@ class LedgerCommand(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             answer = self.answer(options)
-        except (LedgerError, DatabaseError, InterfaceError, CommandError) as error:
+        except (
+            LedgerError, DatabaseError, InterfaceError, CommandError, UnicodeEncodeError,
+        ) as error:  # fmt: skip
             self._fail(error, as_json=options["json"])
         self.show(answer, as_json=options["json"])
         if answer.finding:
@@ -110,6 +112,8 @@ def told_error(error: Exception) -> CommandError:
             return CommandError(str(error), returncode=error.returncode)
         case InvalidValueError() | NotFoundError():
             return CommandError(str(error), returncode=MISUSE)
+        case UnicodeEncodeError():  # a shell hands on whatever bytes it was given
+            return CommandError("An argument is not UTF-8 text.", returncode=MISUSE)
         case LedgerError():
             return CommandError(str(error), returncode=FINDING)
         case ProgrammingError() if "does not exist" in str(error):

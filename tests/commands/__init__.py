@@ -1,0 +1,1 @@
+"""The commands as a shell sees them: what they print, and the exit code they leave."""
