@@ -25,11 +25,11 @@ stop: .venv/.runtime ## stop what runs here, and the embedded database of every 
 	@$(PY) -m config.supervisor stop $(dir $(wildcard .data/*/up.lock))
 	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
-test: .venv/.dev ## run the tests but for the crash tests (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 --ignore=tests/crash
+test: .venv/.dev ## run the tests but for the whole crash laboratory (under 6 minutes)
+	@$(BIN)/pytest -q -n 2 -m "not laboratory"
 
 crash: .venv/.dev ## kill real processes at every boundary and count effects (under 5 minutes)
-	@$(BIN)/pytest -q tests/crash
+	@$(BIN)/pytest -q -n 2 tests/crash
 
 check: lint types django coverage ## run all that CI runs (under 20 minutes)
 

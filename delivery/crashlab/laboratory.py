@@ -25,13 +25,14 @@ class Pace:
 class Laboratory:
     """Runs drills against a simulated recipient, each with its own channel.
 
-    `pass_s`: see `Scene`.
+    `pass_s`, `worker_task`: see `Scene`.
     """
 
     parent: WarmParent
     recipient: Simulator
     pass_s: Callable[[float], None]
     pace: Pace = Pace()
+    worker_task: str = "delivery.crashlab.tasks:work"
 
     def run(self, boundary: Boundary) -> Row:
         """Run one drill and check what it must come to."""
@@ -44,7 +45,14 @@ class Laboratory:
         token = secrets.token_hex(4)
         to = tuple(f"room:{token}-{number}" for number in range(1, count + 1))
         self.recipient.behave(f"room:{token}-1", dedupe_s=terms.window_s)
-        return Scene(self.parent, self.recipient, self._channel(token, terms), self.pass_s, to=to)
+        return Scene(
+            parent=self.parent,
+            recipient=self.recipient,
+            channel=self._channel(token, terms),
+            pass_s=self.pass_s,
+            to=to,
+            worker_task=self.worker_task,
+        )
 
     def _channel(self, token: str, terms: Terms) -> Channel:
         credential, _ = Credential.objects.get_or_create(

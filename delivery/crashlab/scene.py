@@ -36,8 +36,7 @@ class Tally:
 class Scene:
     """One drill's own corner of the ledger.
 
-    `pass_s`: lets so many seconds pass, by waiting or otherwise. `kills`: counted by hand where
-    the drill kills from outside.
+    `pass_s`: lets so many seconds pass, by waiting or otherwise. `worker_task`: what a worker does.
     """
 
     parent: WarmParent
@@ -47,6 +46,7 @@ class Scene:
     to: tuple[str, ...]
     text: str = "a drill of the crash laboratory"
     run_id: str = field(default_factory=lambda: f"crashlab-{secrets.token_hex(6)}")
+    worker_task: str = "delivery.crashlab.tasks:work"
     kills: int = 0
     complaints: list[str] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ class Scene:
 
     def worker(self, **more: Any) -> Child:
         """A worker on this scene's channel."""
-        return self.parent.fork("delivery.crashlab.tasks:work", channel=self.channel.pk, **more)
+        return self.parent.fork(self.worker_task, channel=self.channel.pk, **more)
 
     def kill_agent_at(self, point: str, **more: Any) -> None:
         """Let an agent kill itself at this point."""

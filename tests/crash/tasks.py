@@ -14,21 +14,29 @@ from django.db import IntegrityError, OperationalError, connection
 from delivery import agent, hooks, worker
 from delivery.channels import connections
 from delivery.crashlab.points import POINTS, arm, freeze, note
-from delivery.crashlab.tasks import GATE, Armed
+from delivery.crashlab.tasks import GATE, Armed, work
+from delivery.facts import AttemptFact
 from delivery.worker import Worker
 
 Execute = Callable[..., Any]
 
 
-def shift(folder: Path, *, armed: Armed = None, concurrency: int = 4, gated: bool = False) -> int:
-    """A real worker until nothing is due; how much it claimed."""
+def shift(folder: Path, *, channel: int = 0, gated: bool = False, armed: Armed = None) -> int:
+    """A real worker, on every channel, until nothing is due; how much it claimed."""
+    del channel
     arm(folder, armed)
     if gated:
         note(folder / POINTS, GATE)
         freeze()
-    one = Worker("shift", concurrency)
+    one = Worker("shift", 4)
     one.run_shift(60)
     return one.claimed
+
+
+def blind(folder: Path, *, channel: int, armed: Armed = None) -> int:
+    """A worker for which an attempt without an answer never happened: it sends again."""
+    with mock.patch.object(AttemptFact, "abandoned", False):
+        return work(folder, channel=channel, armed=armed)
 
 
 def resident(folder: Path, *, concurrency: int) -> None:
