@@ -19,7 +19,7 @@ from delivery.errors import SecretError
 from delivery.forms import ChannelForm, CredentialForm
 from delivery.models import Worker
 from ledgers import outbox
-from ledgers.admin.reading import ReadOnlyAdmin
+from ledgers.admin.reading import NamedLookups, ReadOnlyAdmin
 from ledgers.admin.tables import link, listed
 from ledgers.models import Channel, Credential, Delivery
 from ledgers.states import OPEN
@@ -30,7 +30,7 @@ for model in (Failure, OrmQ, Schedule, Success):
         admin.site.unregister(model)
 
 
-class SettingsAdmin(admin.ModelAdmin):
+class SettingsAdmin(NamedLookups):
     """Rows that a person edits; who changed what goes to the trail, never the values."""
 
     show_facets = admin.ShowFacets.NEVER
@@ -39,9 +39,6 @@ class SettingsAdmin(admin.ModelAdmin):
 
     class Media:
         css = {"all": ["ledgers/admin.css"]}
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        return False
 
     def save_model(
         self,

@@ -10,15 +10,26 @@ from django.utils.safestring import SafeString
 from ledgers.admin.tables import link
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Lists and pages without a form. `lookups`: what a list may be filtered by."""
+class NamedLookups(admin.ModelAdmin):
+    """A list that may be filtered by `lookups` and by nothing else."""
+
+    lookups: tuple[str, ...] = ()
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Only the named ones: a query string may otherwise ask for any column and any operator,
+        and a broken regular expression or a NUL in it would be the database's error, a 500.
+        """
+        return lookup in self.lookups and "\x00" not in str(value)
+
+
+class ReadOnlyAdmin(NamedLookups):
+    """Lists and pages without a form."""
 
     actions = None
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     list_per_page = 50
     ordering = ("-pk",)
-    lookups: tuple[str, ...] = ()
 
     class Media:
         css = {"all": ["ledgers/admin.css"]}
@@ -31,12 +42,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        """Only the named ones: a query string may otherwise ask for any column and any operator,
-        and a broken regular expression or a NUL in it would be the database's error, a 500.
-        """
-        return lookup in self.lookups and "\x00" not in str(value)
 
 
 class StatusFilter(admin.SimpleListFilter):

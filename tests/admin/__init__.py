@@ -1,0 +1,1 @@
+"""The admin: both ledgers to look at, channels and credentials to edit."""

@@ -1,0 +1,193 @@
+"""Channels and credentials: what a worker would hold or refuse is refused when it is saved."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from delivery.simulator.client import Simulator
+from ledgers.models import Channel, Credential, Event, OutboxItem
+from tests.admin.pages import page, page_of
+from tests.factories import delivery, make_channel, record, sweep
+
+SECRET = "hunter2-hunter2-hunter2"
+
+
+@pytest.fixture
+def credential(db: None) -> Credential:
+    return Credential.objects.create(name="key", destination_rules=["room:*"])
+
+
+def filled(credential: Credential, **changed: Any) -> dict[str, Any]:
+    """The form of a new channel, as a person fills it in."""
+    form = {
+        "slug": "rooms",
+        "adapter": "simulator",
+        "credential": credential.pk,
+        "settings": {"url": "http://127.0.0.1:9"},
+        "deadline_s": 10,
+        "margin_s": 5,
+        "lease_s": 60,
+        "retry_schedule": [1, 5],
+        "look_up_schedule": [30],
+        "max_attempts": 3,
+        "concurrency": 0,
+        "rate_per_s": 0,
+        "resend_after_absent": "ask",
+        "scopes_required": [],
+        "pause_reason": "",
+    } | changed
+    return {
+        name: json.dumps(value) if isinstance(value, list | dict) else value
+        for name, value in form.items()
+    }
+
+
+def errors_of(answer: Any) -> dict[str, str]:
+    form = answer.context["adminform"].form
+    return {name: " ".join(texts) for name, texts in form.errors.items()}
+
+
+def test_a_sound_channel_is_saved_and_the_trail_says_by_whom(
+    browser: Client, credential: Credential
+) -> None:
+    answer = browser.post(page(Channel, "add"), filled(credential))
+
+    assert answer.status_code == 302
+    assert Channel.objects.get().slug == "rooms"
+    event = Event.objects.get(kind="add_channel")
+    assert (event.actor, event.detail["name"]) == ("root", "rooms")
+    assert "127.0.0.1" not in json.dumps(event.detail)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "said"),
+    [
+        ({"adapter": "pigeon"}, "adapter", "not one of the available choices"),
+        ({"slug": "no spaces"}, "slug", "valid"),
+        ({"settings": {"url": "http://example.com"}}, "settings", "http://127.0.0.1:PORT"),
+        ({"settings": {"urll": "x"}}, "settings", "urll: no such setting; known are"),
+        ({"settings": "{"}, "settings", "valid JSON"),
+        ({"settings": []}, "settings", "is no object"),
+        ({"settings": ""}, "settings", "is no object"),
+        ({"settings": '{"url": NaN}'}, "settings", "finite number"),
+        ({"settings": '{"url": "\\u0000"}'}, "settings", "NUL"),
+        ({"lease_s": 15}, "lease_s", "does not outlive the call's deadline and margin"),
+        ({"lease_s": "inf"}, "lease_s", "number"),
+        ({"lease_s": "1e300"}, "lease_s", "less than or equal to 86400"),
+        ({"lease_s": ""}, "lease_s", "required"),
+        ({"deadline_s": 0}, "deadline_s", "greater than or equal to"),
+        ({"retry_schedule": []}, "retry_schedule", "list of seconds"),
+        ({"retry_schedule": ""}, "retry_schedule", "list of seconds"),
+        ({"retry_schedule": [-1]}, "retry_schedule", "list of seconds"),
+        ({"retry_schedule": ["1"]}, "retry_schedule", "list of seconds"),
+        ({"retry_schedule": [1e300]}, "retry_schedule", "from 0 to a year"),
+        ({"retry_schedule": "[Infinity]"}, "retry_schedule", "finite number"),
+        ({"look_up_schedule": {"a": 1}}, "look_up_schedule", "list of seconds"),
+        (
+            {
+                "settings": {"url": "http://127.0.0.1:9", "dedupe_window_s": 60},
+                "retry_schedule": [600],
+            },
+            "retry_schedule",
+            "but the provider's key protects only 45 s",
+        ),
+        ({"max_attempts": 0}, "max_attempts", "greater than or equal to 1"),
+        ({"rate_per_s": -1}, "rate_per_s", "0 for no limit"),
+        ({"scopes_required": "chat"}, "scopes_required", "valid JSON"),
+        ({"scopes_required": [1]}, "scopes_required", "list of texts"),
+        ({"paused": "on"}, "pause_reason", "Say why"),
+    ],
+)  # fmt: skip
+def test_a_channel_that_could_not_work_is_refused_at_the_field(
+    browser: Client, credential: Credential, changed: dict[str, Any], field: str, said: str
+) -> None:
+    answer = browser.post(page(Channel, "add"), filled(credential, **changed))
+
+    assert answer.status_code == 200
+    assert said in errors_of(answer)[field]
+    assert not Channel.objects.exists()
+
+
+def test_the_slug_of_a_used_channel_cannot_be_changed(
+    browser: Client, transactional_db: None, recipient: Simulator
+) -> None:
+    channel = make_channel(adapter="simulator", settings={"url": recipient.url})
+    record(["room:a"])
+
+    form = filled(channel.credential, slug="other", settings=channel.settings)
+    answer = browser.post(page_of(channel), form)
+
+    channel.refresh_from_db()
+    assert answer.status_code == 302
+    assert channel.slug == "alerts"
+
+
+def test_a_used_channel_and_its_credential_cannot_be_deleted(
+    browser: Client, transactional_db: None, recipient: Simulator
+) -> None:
+    channel = make_channel(adapter="simulator", settings={"url": recipient.url})
+    record(["room:a"])
+
+    for row in (channel, channel.credential):
+        assert browser.post(page_of(row, "delete"), {"post": "yes"}).status_code in {200, 403}
+    assert Channel.objects.filter(pk=channel.pk).exists()
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_pause_holds_what_is_owed_and_lifting_it_sends_it_on_at_once(
+    browser: Client, recipient: Simulator
+) -> None:
+    channel = make_channel(adapter="simulator", settings={"url": recipient.url})
+    record(["room:a"])
+    form = filled(channel.credential, settings=channel.settings)
+
+    browser.post(page_of(channel), form | {"paused": "on", "pause_reason": "audit"})
+    sweep()
+    held = delivery("room:a")
+    browser.post(page_of(channel), form)
+    sweep()
+
+    assert (held.status, "channel paused: audit" in held.cause) == ("pending", True)
+    assert delivery("room:a").status == "delivered"
+    assert not OutboxItem.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "said"),
+    [
+        ({"secret_ref": SECRET}, "secret_ref", "write env:NAME or file:/path"),
+        ({"destination_rules": ["https://a*"]}, "destination_rules", "end the host with a slash"),
+        ({"destination_rules": "x"}, "destination_rules", "valid JSON"),
+        ({"destination_rules": {"a": 1}}, "destination_rules", "list of patterns"),
+        ({"scopes": [None]}, "scopes", "list of texts"),
+    ],
+)
+def test_a_credential_that_could_not_work_is_refused_at_the_field(
+    browser: Client, changed: dict[str, Any], field: str, said: str
+) -> None:
+    form = {"name": "new", "secret_ref": "", "identity": "", "scopes": [], "destination_rules": []}
+    sent = {
+        k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in (form | changed).items()
+    }
+
+    answer = browser.post(page(Credential, "add"), sent)
+
+    assert answer.status_code == 200
+    assert said in errors_of(answer)[field]
+
+
+def test_a_secret_is_never_on_a_page_only_whether_it_is_found(
+    browser: Client, credential: Credential, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COUNTERFOIL_TEST_SECRET", SECRET)
+    Credential.objects.update(secret_ref="env:COUNTERFOIL_TEST_SECRET")
+
+    found = browser.get(page_of(credential)).content.decode()
+    monkeypatch.delenv("COUNTERFOIL_TEST_SECRET")
+    missing = browser.get(page_of(credential)).content.decode()
+
+    assert "found, fingerprint" in found
+    assert "not found: the environment variable COUNTERFOIL_TEST_SECRET is not set" in missing
+    assert SECRET not in found
