@@ -8,7 +8,7 @@ delivered even if attempt 2, settled later, was not sent.
 import logging
 from collections.abc import Sequence
 
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from delivery import hooks
 from delivery.decide import Decided, carry_out, decide
@@ -36,7 +36,7 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> None:
         finished = _settle(calls, actor, ways)
     except (OperationalError, InterfaceError):
         raise
-    except DatabaseError:
+    except Exception:
         # One row that cannot be stored must not make the others' acceptances forgotten.
         logger.exception("settling %d answers together failed; settling one by one", len(calls))
         finished = [case for call in calls for case in _settle_alone(call, actor, ways)]
@@ -49,7 +49,7 @@ def _settle_alone(call: Call, actor: str, ways: Ways) -> list[Case]:
         return _settle([call], actor, ways)
     except (OperationalError, InterfaceError):
         raise
-    except DatabaseError:
+    except Exception:
         logger.exception(
             "attempt %s of delivery %s cannot be settled; it stays open and becomes unknown"
             " (provider's answer: %s)",
@@ -61,7 +61,10 @@ def _settle_alone(call: Call, actor: str, ways: Ways) -> list[Case]:
 
 
 def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> list[Case]:
-    fences = {call.delivery_pk: call.fence for call in calls}
+    fences: dict[int, int] = {}
+    for call in calls:
+        # Two attempts of one delivery may have ended together: the later one has the lease.
+        fences[call.delivery_pk] = max(call.fence, fences.get(call.delivery_pk, 0))
     with transaction.atomic():
         moves.hold(fences)
         evidence.close_attempts([call.closing() for call in calls])
@@ -69,27 +72,21 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> list[Case]:
         cases = read(fences, ways)
         on_time = [decide(c) for c in cases if c.fence == fences[c.id] and c.leased]
         late = [decide(c) for c in cases if not (c.fence == fences[c.id] and c.leased)]
-        carry_out(on_time, actor)
-        _settle_late(late, actor)
-        _wake_next_parts(on_time + late)
-    finished = (*on_time, *late)
-    return [item.case for item in finished if item.move.status == DeliveryStatus.DELIVERED]
+        done = carry_out(on_time, actor) | _settle_late(late, actor)
+        delivered = [item.case for item in on_time + late if _is_delivered(item)]
+        outbox.wake_next_parts(case.id for case in delivered)
+    return [case for case in delivered if case.id in done]
 
 
-def _settle_late(late: Sequence[Decided], actor: str) -> None:
+def _is_delivered(item: Decided) -> bool:
+    return item.move.kind == Kind.FINISH and item.move.status == DeliveryStatus.DELIVERED
+
+
+def _settle_late(late: Sequence[Decided], actor: str) -> set[int]:
     """The lease was lost: the answer is kept, an acceptance counts, and nothing else is moved.
 
     A row that is at rest is woken, so that the answer is taken into account.
     """
-    accepted = [item for item in late if item.move.status == DeliveryStatus.DELIVERED]
-    carry_out(accepted, actor, leased=False)
-    outbox.wake(item.case.id for item in late if item not in accepted)
-
-
-def _wake_next_parts(settled: Sequence[Decided]) -> None:
-    delivered = [
-        item.case.id
-        for item in settled
-        if item.move.kind == Kind.FINISH and item.move.status == DeliveryStatus.DELIVERED
-    ]
-    outbox.wake_next_parts(delivered)
+    done = carry_out([item for item in late if _is_delivered(item)], actor, leased=False)
+    outbox.wake(item.case.id for item in late if not _is_delivered(item))
+    return done
