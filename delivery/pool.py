@@ -4,12 +4,16 @@ Daemon threads: a call that hangs past its deadline (a caller's own sender can) 
 process from ending.
 """
 
+import logging
 import os
 import queue
 import threading
+import weakref
 from collections import deque
 from contextlib import suppress
 from typing import Protocol
+
+logger = logging.getLogger(__name__)
 
 
 class Job(Protocol):
@@ -31,6 +35,9 @@ class Pool:
         self._done: deque[Job] = deque()
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._threads = 0
+        # Not in `close`: a thread that still hangs in a call would write to whatever had got the
+        # pipe's number since. Its reference keeps the pool, and so the pipe, until it has ended.
+        weakref.finalize(self, _close, self._reader, self._writer)
 
     def fileno(self) -> int:
         return self._reader
@@ -64,7 +71,10 @@ class Pool:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job.run()
+            try:
+                job.run()
+            except BaseException:  # a stranger's SystemExit, too, must not lose a place
+                logger.exception("a call raised instead of keeping its outcome")
             self._done.append(job)
             self.interrupt()
 
@@ -72,3 +82,8 @@ class Pool:
         with suppress(BlockingIOError):
             while os.read(self._reader, 4096):
                 pass
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from delivery import hooks
 from delivery.channels.contract import Adapter, Finding, Query
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, Ways, read
 from delivery.timing import boottime
-from ledgers import evidence, moves
+from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import storable
 from ledgers.evidence import Sighting
@@ -50,7 +50,7 @@ class Search:
                 self.findings.append(finding)
                 if finding.verdict in {"found", "found_many"}:
                     break
-        except Exception as error:
+        except BaseException as error:  # a stranger's SystemExit would end a thread of the pool
             logger.exception("searching for delivery %s failed", self.case.delivery_id)
             self.findings.append(_nothing(f"the search failed: {type(error).__name__}"))
         if not self.findings:
@@ -109,21 +109,51 @@ def settle_searches(
 
     Returns:
         the decisions that followed.
+
+    Raises:
+        OperationalError, InterfaceError: the database is not there; nothing was written.
     """
     if not searches:
         return []
+    ways = ways or Ways()
+    try:
+        return _settle(searches, actor, ways, leased=leased)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        # What one adapter says it found must not keep the findings of the others from being kept.
+        logger.exception("keeping %d searches together failed; one by one", len(searches))
+    return [d for one in searches for d in _settle_alone(one, actor, ways, leased=leased)]
+
+
+def _settle_alone(search: Search, actor: str, ways: Ways, *, leased: bool) -> list[Decided]:
+    try:
+        return _settle([search], actor, ways, leased=leased)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("what a search for %s found cannot be kept", search.case.delivery_id)
+        return []
+
+
+def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool) -> list[Decided]:
     fences = {search.case.id: search.case.fence for search in searches}
     with transaction.atomic():
         moves.hold(fences)
         evidence.add_sightings([s for search in searches for s in search.sightings(actor)])
         boundary("evidence-stored")
-        decided = [decide(case) for case in read(fences, ways or Ways())]
+        decided = [decide(case) for case in read(fences, ways)]
         mine = [
             d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]
         ]
         others = [d for d in decided if d not in mine]
-        carry_out(mine, actor)
-        carry_out(others, actor, leased=False)
+        done = carry_out(mine, actor) | carry_out(others, actor, leased=False)
+        found = [
+            d.case
+            for d in decided
+            if d.move.status == DeliveryStatus.DELIVERED and d.case.id in done
+        ]
+        outbox.wake_next_parts(case.id for case in found)
     boundary("reconciled")
-    hooks.tell([d.case for d in decided if d.move.status == DeliveryStatus.DELIVERED])
+    hooks.tell(found)
     return decided

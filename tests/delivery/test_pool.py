@@ -1,0 +1,120 @@
+"""The pool: threads that only make calls, and a pipe that tells when one has ended."""
+
+import gc
+import os
+import selectors
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from delivery.pool import Pool
+
+
+@dataclass(slots=True)
+class Job:
+    """A call that waits to be let go."""
+
+    error: BaseException | None = None
+    started: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+    channel_id: int = 1
+
+    def run(self) -> None:
+        self.started.set()
+        assert self.go.wait(10)
+        if self.error is not None:
+            raise self.error
+
+
+def ended(pool: Pool, seconds: float = 10) -> list[object]:
+    with selectors.DefaultSelector() as selector:
+        selector.register(pool, selectors.EVENT_READ)
+        assert selector.select(seconds), "no call has ended"
+    return list(pool.collect())
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_calls_run_at_the_same_time_and_are_collected_as_they_end() -> None:
+    pool, first, second = Pool(2), Job(), Job()
+    pool.start(first)
+    pool.start(second)
+    assert first.started.wait(10)
+    assert second.started.wait(10)
+
+    second.go.set()
+    one = ended(pool)
+    first.go.set()
+    other = ended(pool)
+
+    assert (one, other, pool.busy) == ([second], [first], 0)
+    pool.close()
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(1)], ids=repr)
+def test_a_call_that_raises_after_all_costs_no_place(error: BaseException) -> None:
+    pool, broken, good = Pool(1), Job(error), Job()
+    broken.go.set()
+    good.go.set()
+
+    pool.start(broken)
+    first = ended(pool)
+    pool.start(good)
+    second = ended(pool)
+
+    assert (first, second, pool.busy) == ([broken], [good], 0)
+    pool.close()
+
+
+def test_an_interrupted_wait_ends_and_a_full_pipe_is_no_error() -> None:
+    pool = Pool(1)
+
+    for _ in range(100_000):
+        pool.interrupt()
+
+    assert ended(pool) == []
+    with selectors.DefaultSelector() as selector:
+        selector.register(pool, selectors.EVENT_READ)
+        assert selector.select(0) == []
+
+
+def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
+    before = open_files()
+
+    for _ in range(20):
+        pool, job = Pool(1), Job()
+        job.go.set()
+        pool.start(job)
+        ended(pool)
+        pool.close()
+        _join("call-1")
+        del pool
+    gc.collect()
+
+    assert open_files() == before
+
+
+def test_a_call_that_hangs_keeps_the_pipe_until_it_has_ended() -> None:
+    pool, job = Pool(1), Job()
+    pool.start(job)
+    assert job.started.wait(10)
+    reader = pool.fileno()
+    pool.close()
+    del pool
+    gc.collect()
+
+    kept = os.fstat(reader)
+    job.go.set()
+    _join("call-1")
+
+    assert kept.st_ino
+
+
+def _join(name: str) -> None:
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join(10)
