@@ -19,6 +19,12 @@ class Fault:
     says: tuple[Kind, ...]
     acted: bool
 
+    @property
+    def seconds(self) -> float:
+        """The call's deadline: short where the fault lasts until then, ample elsewhere."""
+        lasts = any(word in self.name for word in ("hang", "drip", "never"))
+        return 0.4 if lasts else 5.0
+
 
 def _after_reading(then: Script, *, effect: bool) -> Script:
     def script(talk: Talk) -> None:

@@ -47,6 +47,7 @@ class Talk:
     def act(self) -> None:
         """Have the effect that a submission asks for."""
         self._peer.effects += 1
+        self._peer.acted.set()
 
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
@@ -89,6 +90,7 @@ class Peer:
         self.port: int = self._listener.getsockname()[1]
         self.requests: list[bytes] = []
         self.effects = 0
+        self.acted = threading.Event()
         self.connections = 0
         self.closing = threading.Event()
         self._talks: list[Talk] = []

@@ -67,7 +67,9 @@ def test_a_fault_is_met_with_one_submission_and_no_unsafe_word(
     caplog.set_level(logging.DEBUG)
 
     with Peer(fault.script) as peer:
-        outcome = submit(name, peer.url, Notebook(seconds=0.25))
+        outcome = submit(name, peer.url, Notebook(fault.seconds))
+        if fault.acted:
+            assert peer.acted.wait(5)
 
     assert len(peer.requests) <= 1
     assert peer.effects == fault.acted

@@ -93,7 +93,7 @@ def test_a_long_body_that_is_not_taken_is_ambiguous_and_counted() -> None:
         talk.sock.recv(1)
         talk._peer.closing.wait(5)
 
-    journal = Notebook(seconds=0.3)
+    journal = Notebook(seconds=1)
     with Peer(script) as peer:
         result = failed(exchange(call_to(peer.url, b"x" * 30_000_000), journal))
 
