@@ -1,6 +1,7 @@
 """Reading the facts of many deliveries at once, with one statement per table."""
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,15 +22,22 @@ from ledgers.canonical import Json, sha256
 from ledgers.models import Channel
 from ledgers.states import DeliveryStatus
 
+logger = logging.getLogger(__name__)
+
 REMEMBERED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A message as it was frozen. `parts` is empty and `unreadable` says why, if it is damaged."""
+    """A message as it was frozen. Where `parts` is empty, one of the others says why.
 
-    parts: tuple[Json, ...]
-    unreadable: str
+    `unreadable`: it is gone or damaged, for good. `changed`: the adapter would not split it as it
+    did when it was recorded, until it is set up as it was.
+    """
+
+    parts: tuple[Json, ...] = ()
+    unreadable: str = ""
+    changed: str = ""
 
 
 @dataclass(slots=True)
@@ -228,13 +236,20 @@ def read_contents(message_ids: Iterable[int], ways: Ways) -> dict[int, Content]:
 
 def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Content:
     if payload is None:
-        return Content((), "the content was erased")
+        return Content(unreadable="the content was erased")
     if sha256(payload) != payload_hash:
-        return Content((), "content unreadable: it does not match the hash it was recorded with")
-    split = tuple(way.adapter.split(json.loads(payload)))
+        why = "content unreadable: it does not match the hash it was recorded with"
+        return Content(unreadable=why)
+    try:
+        split = tuple(way.adapter.split(json.loads(payload)))
+    except Exception as error:
+        # One message that cannot be split any more must not stop the others of the wave.
+        logger.exception("splitting a message of channel %s failed", way.channel.slug)
+        return Content(changed=f"the renderer changed: it cannot split this: {error}")
     if len(split) != parts:
-        return Content((), f"content unreadable: it splits into {len(split)} parts, not {parts}")
-    return Content(split, "")
+        why = f"the renderer changed: this was {parts} parts when recorded, now {len(split)}"
+        return Content(changed=why)
+    return Content(split)
 
 
 _ROWS = """

@@ -102,8 +102,8 @@ def render(decided: Decided, contents: Mapping[int, Content], ways: Ways) -> Rea
     """
     case, way = decided.case, ways.of(decided.case.channel_id)
     content = contents[case.message_id]
-    if content.unreadable:
-        return hold_back(decided, unreadable=content.unreadable)
+    if not content.parts:
+        return hold_back(decided, held=content.changed, unreadable=content.unreadable)
     rules = way.channel.credential.destination_rules
     if allowed_by(case.destination, rules) is None:
         return hold_back(decided, held="destination outside the credential's rules")

@@ -1,0 +1,3 @@
+"""A sender whose module cannot even be imported."""
+
+raise RuntimeError("this module is broken")
