@@ -72,6 +72,7 @@ class FunctionAdapter(Adapter):
         "look_up_path": _path("A function that tells whether a message arrived."),
         "look_up_authoritative": flag("Whether its False proves that nothing was accepted."),
         "dedupe_window_s": number("Seconds for which the provider honours the key.", default=0),
+        "dedupe_window_source": text("Where that is written.", default="channel setting"),
         "processing_s": number("Seconds until the look-up knows of a message.", default=0),
         "part_limit": number("Most units of text in a message; 0: no limit.", default=0),
         "part_unit": choice("What the limit counts.", "utf16", "code_points", "bytes"),
@@ -80,10 +81,11 @@ class FunctionAdapter(Adapter):
 
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))
+        source = self.option("dedupe_window_source")
         return Declaration(
             adapter=self.slug,
             key=KeyForm("argument key"),
-            window=Window(window_s, "channel setting", "operator") if window_s else Window(),
+            window=Window(window_s, source, "operator") if window_s else Window(),
             key_scope="endpoint" if window_s else "none",
             look_up_by_key=bool(self.option("look_up_path")),
             recognizer_places=("argument recognizer",),

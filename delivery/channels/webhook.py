@@ -66,6 +66,7 @@ class WebhookAdapter(Adapter):
         "secret_as": choice("What the credential's secret is used as.", "signature", "bearer"),
         "key_encoding": choice("The key in Idempotency-Key: as it is, or quoted.", "raw", "quoted"),
         "dedupe_window_s": number("Seconds for which receivers honour a key.", default=0),
+        "dedupe_window_source": text("Where that is written.", default="channel setting"),
         "look_up_url": text(
             "Where to ask whether a message arrived; {key} and {recognizer} are filled in.",
             right="an http(s) URL with {key} or {recognizer} in it",
@@ -86,11 +87,12 @@ class WebhookAdapter(Adapter):
 
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))
+        source = self.option("dedupe_window_source")
         conflict = self.option("conflict")
         return Declaration(
             adapter=self.slug,
             key=KeyForm(f"headers webhook-id and Idempotency-Key ({self.option('key_encoding')})"),
-            window=Window(window_s, "channel setting", "operator") if window_s else Window(),
+            window=Window(window_s, source, "operator") if window_s else Window(),
             key_scope="endpoint" if window_s else "none",
             on_duplicate="a 2xx, as the receiver chooses",
             on_mismatch="409" if conflict == "mismatch" else "not detected",

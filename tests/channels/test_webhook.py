@@ -273,9 +273,9 @@ def test_an_undeclared_window_is_none_at_all() -> None:
 
 
 def test_a_declared_window_is_the_operators_word() -> None:
-    window = webhook(dedupe_window_s=3600).declare().window
+    window = webhook(dedupe_window_s=3600, dedupe_window_source="their docs").declare().window
 
-    assert (window.seconds, window.confidence) == (3600.0, "operator")
+    assert (window.seconds, window.source, window.confidence) == (3600.0, "their docs", "operator")
 
 
 @pytest.mark.parametrize(
