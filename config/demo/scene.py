@@ -74,10 +74,15 @@ def set_up_channels(url: str) -> None:
         )
 
 
-def set_up_recipient(recipient: Simulator) -> None:
-    """Tell the recipient how to treat whom. Each script is used up once; then it just accepts."""
+def give_nature(recipient: Simulator) -> None:
+    """Tell the recipient what it always is: who honours keys, and who hides its history."""
     for team in CHANNELS[0].destinations:
         recipient.behave(team, dedupe_s=WINDOW_S)
+    recipient.behave(HIDING, listing="empty", may_read=False)
+
+
+def give_script(recipient: Simulator) -> None:
+    """Tell the recipient how to misbehave, once each; then it just accepts."""
     for to in (KEPT_BY_KEY, KEPT_BY_SEARCH):
         recipient.behave(to, {"do": "accept_and_wait", "signal": "accepted"})
     recipient.behave(
@@ -85,4 +90,4 @@ def set_up_recipient(recipient: Simulator) -> None:
         {"do": "rate_limit", "retry_after": "2"},
         {"do": "accept_and_wait", "effect": False, "signal": "ignored"},
     )
-    recipient.behave(HIDING, "accept_and_reset", listing="empty", may_read=False)
+    recipient.behave(HIDING, "accept_and_reset")

@@ -12,13 +12,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.urls import reverse
 
 from config import supervisor
 from config.demo.account import Account, Line, take_account
-from config.demo.scene import DESTINATIONS, set_up_channels, set_up_recipient
+from config.demo.scene import DESTINATIONS, give_nature, set_up_channels
 from config.demo.story import Story
 from config.management.commands.up import OPERATOR, as_typed, become_parent, listen
 from delivery.simulator.client import Simulator
@@ -64,7 +64,19 @@ class Command(LedgerCommand):
         parser.add_argument("--once", action="store_true", help="do not serve; end with a verdict")
 
     def answer(self, options: dict[str, Any]) -> Answer:
+        """The ending; or, in words, why there is none. No process of the demo is left behind."""
         folder: Path = settings.COUNTERFOIL_DATA
+        try:
+            return self._perform(folder, options)
+        except KeyboardInterrupt:
+            raise CommandError(
+                "stopped; what it owes stays in its ledger", returncode=130
+            ) from None
+        except (RuntimeError, TimeoutError) as error:
+            log = _short(folder / "demo.log")
+            raise CommandError(f"{error}; what its processes said is in {log}") from error
+
+    def _perform(self, folder: Path, options: dict[str, Any]) -> Answer:
         self._quiet = options["json"]
         self._start = time.monotonic()
         self._prepare(folder)
@@ -96,7 +108,7 @@ class Command(LedgerCommand):
 
     def _play(self, folder: Path, recipient: Simulator) -> Ending:
         set_up_channels(recipient.url)
-        set_up_recipient(recipient)
+        give_nature(recipient)
         self._say("recipient", "a process of its own counts what really arrives")
         run_id = f"digest-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         with (folder / "demo.log").open("ab") as log:
