@@ -1,5 +1,7 @@
 """Claim: lease what is due, with a fair share for every channel and within its limits."""
 
+import heapq
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
@@ -22,7 +24,7 @@ def claim(free: int, busy: Mapping[int, int], per_channel: int) -> list[Claimed]
     """
     with transaction.atomic():
         demand, metered = _demand(free, busy, per_channel)
-        quotas = shares(free, demand)
+        quotas = shares(free, demand, busy)
         granted = limits.reserve({c: n for c, n in quotas.items() if c in metered})
         claimed = outbox.claim(quotas | granted)
         used = Counter(item.channel_id for item in claimed)
@@ -42,19 +44,26 @@ def give_back(claimed: Iterable[Claimed], submitted: Iterable[int], metered: Set
     limits.refund(taken - Counter(submitted))
 
 
-def shares(free: int, demand: Mapping[int, int]) -> dict[int, int]:
-    """Divide free places among channels: a long queue takes only what the others leave."""
-    given = dict.fromkeys(demand, 0)
-    hungry = sorted(demand, key=lambda channel: demand[channel])
+def shares(free: int, demand: Mapping[int, int], busy: Mapping[int, int]) -> dict[int, int]:
+    """Divide free places among channels: a long queue takes only what the others leave.
+
+    Each place goes to the channel with the fewest calls under way, and by chance where they are
+    even: when one place is free at a time, a fixed order would starve whoever comes last.
+    """
+    given: Counter[int] = Counter()
+    hungry = [
+        (busy.get(channel, 0), random.random(), channel)  # noqa: S311  chance, not secrecy
+        for channel, count in demand.items()
+        if count > 0
+    ]
+    heapq.heapify(hungry)
     while hungry and free > 0:
-        part = max(1, free // len(hungry))
-        for channel in list(hungry):
-            more = max(0, min(part, demand[channel] - given[channel], free))
-            given[channel] += more
-            free -= more
-            if given[channel] >= demand[channel]:
-                hungry.remove(channel)
-    return {channel: count for channel, count in given.items() if count}
+        load, tie, channel = heapq.heappop(hungry)
+        given[channel] += 1
+        free -= 1
+        if given[channel] < demand[channel]:
+            heapq.heappush(hungry, (load + 1, tie, channel))
+    return dict(given)
 
 
 def _demand(
