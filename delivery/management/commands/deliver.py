@@ -76,9 +76,9 @@ def refuse_unmigrated() -> None:
 
 def _stop_on_signals(worker: Worker) -> None:
     def stop(_: int, __: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         # Not through a buffered stream: the signal may have interrupted a write to it.
         os.write(2, b"worker: finishing what is on the wire; Ctrl-C again ends at once\n")
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         worker.stop()
 
     signal.signal(signal.SIGINT, stop)
