@@ -10,27 +10,18 @@ removed while the outbox turns over.
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("COUNTERFOIL_DATA", ".data/benchmark-claim")
-os.environ.setdefault("COUNTERFOIL_STATEMENT_TIMEOUT_S", "3600")
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+import installation
 
-import django
+installation.fresh()
 
-django.setup()
-
-from django.core.management import call_command
 from django.db import connection, connections, transaction
 
 from ledgers import outbox
@@ -44,7 +35,6 @@ TURNOVERS = 4  # how often the whole outbox is replaced while the old snapshot i
 
 def main() -> None:
     arguments = _arguments()
-    call_command("migrate", verbosity=0)
     message = _message()
     results = []
     for rows in sorted(arguments.rows):
@@ -95,8 +85,8 @@ def _insert(message: Message, count: int, status: str) -> None:
     ended = "clock_timestamp()" if status == "delivered" else "NULL"
     _sql(
         f"""
-        INSERT INTO ledgers_delivery (delivery_id, message_id, destination, part, generation, status,
-            cause, body_hash, idempotency_key, recognizer, provider_message_id, attempt_count,
+        INSERT INTO ledgers_delivery (delivery_id, message_id, destination, part, generation,
+            status, cause, body_hash, idempotency_key, recognizer, provider_message_id, attempt_count,
             created_at, acknowledged_at, finished_at, decision, fence, row_version)
         SELECT gen_random_uuid(), %s, 'room:{tag}-' || n, 1, 1, '{status}', '', 'h', '{tag}' || n,
             'dlv{tag}' || n, '', 0, clock_timestamp(), {ended}, {ended}, '', 0, 1
@@ -196,7 +186,7 @@ def _sql(statement: str, parameters: list[Any] | None = None) -> None:
 
 def _show(results: list[dict[str, Any]]) -> None:
     print(f"a claim of {BATCH} of {DUE} due items")
-    print(f"{'ledger rows':>12} {'buffers/row':>12} {'p50 ms':>8} {'p99 ms':>8}   with an old snapshot:")
+    print(f"{'ledger rows':>12} {'buffers/row':>12} {'p50 ms':>8} {'p99 ms':>8}   old snapshot:")
     for r in results:
         print(
             f"{r['rows']:>12,} {r['buffers_per_row']:>12} {r['p50_ms']:>8} {r['p99_ms']:>8}"

@@ -9,7 +9,6 @@ so one clock.
 
 import argparse
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -17,20 +16,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("COUNTERFOIL_DATA", ".data/benchmark")
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-os.environ.setdefault("COUNTERFOIL_LOG_LEVEL", "WARNING")
+import installation
 
-import django
+installation.fresh()
 
-django.setup()
-
-from django.core.management import call_command
 from django.test import override_settings
 
 from delivery import agent, tasks
@@ -41,7 +32,6 @@ from ledgers.models import Channel, Credential
 
 def main() -> None:
     arguments = _arguments()
-    call_command("migrate", verbosity=0)
     with Simulator.start() as recipient:
         channel = _channel(recipient)
         with _process("deliver"):
@@ -85,7 +75,7 @@ def _channel(recipient: Simulator) -> Channel:
 @contextmanager
 def _process(command: str) -> Iterator[None]:
     with subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), command], stdout=subprocess.DEVNULL
+        [sys.executable, str(installation.ROOT / "manage.py"), command], stdout=subprocess.DEVNULL
     ) as process:
         time.sleep(4)  # both start within two seconds; an idle worker is what is measured
         yield

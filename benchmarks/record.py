@@ -1,26 +1,18 @@
 """Recording one message for many destinations in one call: time, and memory beside a small roster.
 
-    .venv/bin/python benchmarks/record.py [--count 10000] [--json]
+.venv/bin/python benchmarks/record.py [--count 10000] [--json]
 """
 
 import argparse
 import json
-import os
 import resource
 import sys
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("COUNTERFOIL_DATA", ".data/benchmark")
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+import installation
 
-import django
+installation.fresh()
 
-django.setup()
-
-from django.core.management import call_command
 
 from delivery import agent
 from ledgers.models import Channel, Credential, Delivery
@@ -31,7 +23,6 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000, help="destinations")
     parser.add_argument("--json", action="store_true", help="print one object")
     arguments = parser.parse_args()
-    call_command("migrate", verbosity=0)
     channel = _channel()
     _record(channel, 100)
     before = _peak_mb()

@@ -10,28 +10,19 @@ what can be compared between machines; the rates cannot.
 
 import argparse
 import json
-import os
 import resource
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("COUNTERFOIL_DATA", ".data/benchmark")
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-os.environ.setdefault("COUNTERFOIL_LOG_LEVEL", "WARNING")
+import installation
 
-import django
-
-django.setup()
+installation.fresh()
 
 import requests
 import urllib3
-from django.core.management import call_command
 from django.db import connection
 
 from delivery import agent
@@ -46,7 +37,6 @@ ROUNDS = 3
 
 def main() -> None:
     arguments = _arguments()
-    call_command("migrate", verbosity=0)
     with Simulator.start() as recipient:
         channel = _channel(recipient)
         results = [_round(recipient, channel, arguments.count) for _ in range(ROUNDS)]
@@ -126,9 +116,7 @@ def _bare(loop: Callable[[Iterator[str], bytes], None], recipient: Simulator, co
     """32 threads that take addresses from one iterator."""
     addresses = _Locked(recipient.hook(f"bare:{number}") for number in range(count))
     body = json.dumps({"text": "x" * 200, "ref": "dlv" + "x" * 20}).encode()
-    threads = [
-        threading.Thread(target=loop, args=(addresses, body)) for _ in range(CONCURRENCY)
-    ]
+    threads = [threading.Thread(target=loop, args=(addresses, body)) for _ in range(CONCURRENCY)]
     for thread in threads:
         thread.start()
     for thread in threads:
