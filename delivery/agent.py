@@ -12,8 +12,8 @@
         print(step.sent.wait(10))
 
 Run it again, after a crash or not: the work is not done twice, and nothing is sent twice. Every
-blocking call has an async twin whose name begins with `a`. Importing this module configures Django
-if nobody did.
+blocking call has an async twin whose name begins with `a` (that of `wait` is `await_`). Importing
+this module configures Django if nobody did.
 """
 
 from collections.abc import Sequence
@@ -222,6 +222,10 @@ class Run:
     def standing(self) -> Standing:
         """How all messages of this run stand now."""
         return owed(self.run_id).standing
+
+    async def astanding(self) -> Standing:
+        """`standing`, for async code."""
+        return await sync_to_async(self.standing)()
 
     def __enter__(self) -> Self:
         run_id, agent, trigger_key = self._arguments

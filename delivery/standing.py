@@ -1,12 +1,15 @@
 """How the messages of a step or a run stand, in words that a program can act on."""
 
+import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from asgiref.sync import sync_to_async
 
 from delivery.timing import boottime
 from ledgers.canonical import Json, check_name
@@ -137,16 +140,36 @@ class Sent:
         Returns:
             how they stand then.
         """
-        end, pause = boottime() + seconds, _FIRST_LOOK_S
-        while self._moving() and boottime() < end:
-            time.sleep(min(pause, max(0.0, end - boottime())))
-            pause = min(pause * 1.5, _SLOWEST_LOOK_S)
+        for pause in _pauses(seconds):
+            if not self._moving():
+                break
+            time.sleep(pause)
         return self.standing()
+
+    async def astanding(self) -> Standing:
+        """`standing`, for async code."""
+        return await sync_to_async(self.standing)()
+
+    async def await_(self, seconds: float) -> Standing:
+        """`wait`, for async code: other tasks, and their queries, go on meanwhile."""
+        for pause in _pauses(seconds):
+            if not await sync_to_async(self._moving)():
+                break
+            await asyncio.sleep(pause)
+        return await self.astanding()
 
     def _moving(self) -> bool:
         return Delivery.objects.filter(
             message__step_id=self._step_pk, status__in=OPEN, outbox_item__isnull=False
         ).exists()
+
+
+def _pauses(seconds: float) -> Iterator[float]:
+    """Ever longer pauses between looks, which together last no longer than that."""
+    end, pause = boottime() + seconds, _FIRST_LOOK_S
+    while (left := end - boottime()) > 0:
+        yield min(pause, left)
+        pause = min(pause * 1.5, _SLOWEST_LOOK_S)
 
 
 def standing(deliveries: Iterable[Delivery]) -> Standing:
