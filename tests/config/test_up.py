@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import requests
+from django.conf import settings
 from django.core.management import CommandError
 
 from config import supervisor
@@ -20,6 +22,7 @@ from config.embedded import launcher
 from config.embedded.cluster import Cluster
 from config.management.commands import up
 from config.snippet import SNIPPET
+from delivery.samples import SLUG
 from tests.config.programs import ends
 from tests.embedded.processes import ended, python, until
 
@@ -154,10 +157,13 @@ def test_without_a_free_port_the_refusal_names_the_ports(monkeypatch: pytest.Mon
         up.listen("127.0.0.1", port)
 
 
-def test_the_snippet_is_python_that_compiles() -> None:
-    code = re.sub(r"(?m)^(?!    ).*$", "", SNIPPET.format(python="python"))
+def test_what_is_printed_to_paste_is_what_the_readme_shows() -> None:
+    printed = SNIPPET.format(python="python", channel=SLUG)
+    readme = (settings.BASE_DIR / "README.md").read_text()
 
-    compile(code.replace("\n    ", "\n"), "my_agent.py", "exec")
+    code = dedent("\n".join(re.findall(r"(?m)^(?:    .*|)$", printed))).strip()
+
+    assert code in readme
 
 
 def test_refusing_leaves_no_lock_behind(tmp_path: Path) -> None:

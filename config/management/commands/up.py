@@ -17,6 +17,7 @@ from django.db import connections
 
 from config import supervisor
 from config.snippet import SNIPPET
+from delivery.samples import SLUG, ensure_first_channel, notes_file
 
 OPERATOR = "operator"
 PORTS_TRIED = 20
@@ -47,6 +48,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         call_command("migrate", interactive=False, verbosity=0)
         call_command("createcachetable", verbosity=0)
+        ensure_first_channel()
         listening = listen(options["host"], options["port"])
         self._greet(listening.getsockname(), first_password())
         connections.close_all()
@@ -60,7 +62,8 @@ class Command(BaseCommand):
         else:
             self.stdout.write(f"Login:    {OPERATOR}, with the password shown at the first start")
         self.stdout.write(f"          forgotten? {as_typed()} changepassword {OPERATOR}")
-        self.stdout.write(f"\n{SNIPPET.format(python=_python())}")
+        self.stdout.write(f"\n{SNIPPET.format(python=_python(), channel=SLUG)}")
+        self.stdout.write(f"The channel {SLUG} writes to {_short(notes_file())}.")
         self.stdout.write("Ctrl-C stops the console and the worker.\n")
         self.stdout.flush()
 
