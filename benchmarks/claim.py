@@ -86,7 +86,8 @@ def _insert(message: Message, count: int, status: str) -> None:
     _sql(
         f"""
         INSERT INTO ledgers_delivery (delivery_id, message_id, destination, part, generation,
-            status, cause, body_hash, idempotency_key, recognizer, provider_message_id, attempt_count,
+            status, cause, body_hash, idempotency_key, recognizer, provider_message_id,
+            attempt_count,
             created_at, acknowledged_at, finished_at, decision, fence, row_version)
         SELECT gen_random_uuid(), %s, 'room:{tag}-' || n, 1, 1, '{status}', '', 'h', '{tag}' || n,
             'dlv{tag}' || n, '', 0, clock_timestamp(), {ended}, {ended}, '', 0, 1
