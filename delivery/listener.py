@@ -6,11 +6,15 @@ On the claiming connection a notification that arrives during another query came
 import logging
 from typing import Any
 
+import psycopg
 from django.db import DatabaseError, connections
 
 from ledgers.outbox import NOTIFY_CHANNEL
 
 logger = logging.getLogger(__name__)
+
+# What a lost connection raises: Django's errors from its cursors, the driver's own elsewhere.
+LOST = (DatabaseError, psycopg.Error, OSError)
 
 
 class Listener:
@@ -26,7 +30,7 @@ class Listener:
             if not self._listening:
                 self._listen()
             return int(self._raw.fileno())
-        except (DatabaseError, OSError):
+        except LOST:
             logger.warning("cannot listen for wake-ups now; polling goes on")
             self.close()
             return None
@@ -37,7 +41,7 @@ class Listener:
             return False
         try:
             return len(list(self._raw.notifies(timeout=0))) > 0
-        except (DatabaseError, OSError):
+        except LOST:
             self.close()
             return False
 

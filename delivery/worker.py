@@ -115,6 +115,7 @@ class Worker:
             return act()
         except Exception:
             logger.exception("the worker goes on after an error")
+            close_old_connections()  # one that broke is not used again
             return False
 
     def _collect(self) -> None:
