@@ -12,7 +12,12 @@ from typing import Any
 from delivery.authority import allowed_by
 from delivery.channels.contract import Adapter, Declaration
 from delivery.channels.registry import adapter_for
-from delivery.errors import BadContentError, BadDestinationError, InvalidInputError
+from delivery.errors import (
+    BadContentError,
+    BadDestinationError,
+    InvalidInputError,
+    UnknownAdapterError,
+)
 from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256
 from ledgers.models import Channel
 from ledgers.models.delivery import MAX_DESTINATION
@@ -111,7 +116,7 @@ def _prepare(message: Message, field: str, channels: Mapping[str, Channel]) -> P
         raise InvalidInputError(
             f"{field}.channel", f"no channel {message.channel!r}", f"one of: {known}"
         )
-    adapter = adapter_for(channel)
+    adapter = _adapter(channel, field)
     payload = canonical_json(message.content, f"{field}.content")
     try:
         adapter.check_content(message.content)
@@ -131,6 +136,17 @@ def _prepare(message: Message, field: str, channels: Mapping[str, Channel]) -> P
         not_before=message.not_before,
         not_after=message.not_after,
     )
+
+
+def _adapter(channel: Channel, field: str) -> Adapter:
+    try:
+        return adapter_for(channel)
+    except UnknownAdapterError as error:
+        raise InvalidInputError(
+            f"{field}.channel",
+            f"{channel.slug!r} cannot send: {error}",
+            "a channel whose adapter is installed",
+        ) from error
 
 
 def _check_times(message: Message, field: str) -> None:

@@ -119,6 +119,15 @@ def test_content_that_the_adapter_can_never_render() -> None:
     assert 'under "text"' in refusal.right
 
 
+def test_a_channel_whose_adapter_is_not_installed() -> None:
+    make_channel("pigeons", adapter="carrier-pigeon")
+
+    refusal = refusal_of(message(channel="pigeons"))
+
+    assert refusal.field == "messages[0].channel"
+    assert "no adapter is named 'carrier-pigeon'" in refusal.problem
+
+
 def test_the_same_message_twice_through_one_channel() -> None:
     refusal = refusal_of(message(), message(["tg:1002"]))
 
