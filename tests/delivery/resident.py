@@ -23,7 +23,8 @@ def resident_worker(*options: str) -> Iterator[subprocess.Popen[str]]:
     )
     try:
         assert process.stdout is not None
-        assert "is working" in process.stdout.readline()
+        if "is working" not in process.stdout.readline():
+            raise RuntimeError(process.communicate()[1])
         yield process
     finally:
         process.kill()

@@ -1,0 +1,128 @@
+"""Each invariant finds what breaks it. A query that never finds anything would hold as well."""
+
+import pytest
+from django.db import connection, transaction
+
+from ledgers import verify
+from ledgers.models import Delivery
+from ledgers.states import DeliveryStatus as S
+from tests.factories import make_channel, record
+from tests.ledgers.rows import row_in
+from tests.ledgers.steps import make_run
+
+pytestmark = [pytest.mark.django_db, pytest.mark.unverified_ledgers]
+
+COPY_ATTEMPT = """
+INSERT INTO ledgers_attempt
+SELECT (jsonb_populate_record(a, '{"id": 0, "number": 9}')).* FROM ledgers_attempt a"""
+BREAKING: dict[str, tuple[S, str]] = {
+    "one-identity-per-destination": (S.PENDING, "UPDATE ledgers_message SET parts = 2"),
+    "messages-belong-to-completed-steps": (
+        S.PENDING,
+        "UPDATE ledgers_step SET status = 'failed', result_hash = ''",
+    ),
+    "keys-are-unique": (S.PENDING, "UPDATE ledgers_delivery SET recognizer = 'dlv'"),
+    "same-key-same-bytes": (S.SUBMITTING, "UPDATE ledgers_attempt SET body_hash = 'other'"),
+    "attempts-are-counted": (S.SUBMITTING, "UPDATE ledgers_attempt SET number = 2"),
+    "accepted-is-never-not-sent": (
+        S.FAILED,
+        "UPDATE ledgers_attempt SET outcome = 'accepted'",
+    ),
+    "doubt-is-never-not-sent": (S.FAILED, "UPDATE ledgers_attempt SET outcome = 'ambiguous'"),
+    "delivered-is-proven": (S.DELIVERED, "UPDATE ledgers_attempt SET outcome = 'ambiguous'"),
+    "queue-and-ledger-agree": (S.PENDING, "DELETE FROM ledgers_outboxitem"),
+    "every-status-has-its-event": (
+        S.SUBMITTING,
+        "UPDATE ledgers_event SET to_status = 'unknown' WHERE kind = 'begin'",
+    ),
+    "moves-are-in-the-table": (
+        S.SUBMITTING,
+        "UPDATE ledgers_event SET from_status = 'failed' WHERE kind = 'begin'",
+    ),
+    "moves-follow-each-other": (
+        S.SUBMITTING,
+        "UPDATE ledgers_event SET from_status = 'unknown' WHERE kind = 'begin'",
+    ),
+    "attempts-had-authority": (S.SUBMITTING, "UPDATE ledgers_attempt SET authority = '{}'"),
+    "one-open-attempt": (
+        S.SUBMITTING,
+        COPY_ATTEMPT,
+    ),
+    "completed-runs-are-complete": (
+        S.PENDING,
+        "UPDATE ledgers_step SET status = 'failed', result_hash = ''",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def alerts() -> None:
+    make_channel()
+
+
+def broken() -> set[str]:
+    return {verdict.name for verdict in verify.broken(verify.verify())}
+
+
+def execute(sql: str) -> None:
+    """Do it behind the triggers' back, as a superuser can."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(sql)
+        assert cursor.rowcount > 0
+        cursor.execute("SET LOCAL session_replication_role = origin")
+
+
+@pytest.mark.parametrize("status", list(S))
+def test_what_the_moves_make_breaks_nothing(status: S) -> None:
+    row_in(status)
+
+    assert broken() == set()
+
+
+@pytest.mark.parametrize(("name", "breaking"), BREAKING.items(), ids=BREAKING)
+def test_each_invariant_finds_what_breaks_it(name: str, breaking: tuple[S, str]) -> None:
+    status, sql = breaking
+    row_in(status, "run-1")
+    if name == "keys-are-unique":
+        record(run_id="run-2")
+    assert name not in broken()
+
+    execute(sql)
+
+    assert name in broken()
+
+
+def test_every_invariant_is_among_those_that_are_broken_here() -> None:
+    assert {invariant.name for invariant in verify.INVARIANTS} == set(BREAKING)
+
+
+def test_a_verdict_names_the_first_offenders_and_counts_all() -> None:
+    rows = record([f"tg:{n}" for n in range(30)])
+    execute("DELETE FROM ledgers_outboxitem")
+
+    (verdict,) = verify.broken(verify.verify())
+
+    assert (verdict.name, verdict.count) == ("queue-and-ledger-agree", 30)
+    assert len(verdict.offenders) == verify.SHOWN
+    assert verdict.offenders[0].split()[0] in {str(row.delivery_id) for row in rows}
+    assert not verdict.holds
+
+
+def test_an_empty_ledger_holds_and_so_does_an_open_run() -> None:
+    empty = broken()
+    make_run()
+
+    assert empty == broken() == set()
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_verifying_only_reads() -> None:
+    record()
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        verdicts = verify.verify()
+
+    assert not verify.broken(verdicts)
