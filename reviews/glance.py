@@ -1,0 +1,65 @@
+"""What every page shows of the whole: counts in the menu, and the banners. One statement."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+COUNTED = 1_000  # more than that is shown as "999+"
+SILENT_S = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """`beat_at`: the last sign of life of any worker that has not said good-bye."""
+
+    now: datetime
+    unknown: int
+    owed: int
+    paused: tuple[str, ...]
+    channels: int
+    held_at: datetime | None
+    held_reason: str
+    beat_at: datetime | None
+    waiting: int = 0
+
+    @property
+    def silent(self) -> bool:
+        """No worker is alive, as far as the rows tell."""
+        return self.beat_at is None or (self.now - self.beat_at).total_seconds() > SILENT_S
+
+    @property
+    def all_paused(self) -> bool:
+        return len(self.paused) == self.channels
+
+    @property
+    def owed_shown(self) -> str:
+        return self.count("owed") or "nothing now"
+
+    def count(self, name: str) -> str:
+        """A number of this name, as the menu shows it; nothing for none."""
+        number = getattr(self, name) if name else 0
+        number = len(number) if isinstance(number, tuple) else number
+        return "" if not number else "999+" if number >= COUNTED else str(number)
+
+
+# The limits are COUNTED.
+_GLANCE = """
+SELECT clock_timestamp(),
+    (SELECT count(*) FROM (SELECT 1 FROM ledgers_delivery WHERE status = 'unknown'
+        LIMIT 1000) u),
+    (SELECT count(*) FROM (SELECT 1 FROM ledgers_outboxitem LIMIT 1000) o),
+    ARRAY(SELECT slug FROM ledgers_channel WHERE paused_at IS NOT NULL ORDER BY slug),
+    (SELECT count(*) FROM ledgers_channel),
+    i.held_at, i.held_reason,
+    (SELECT max(beat_at) FROM delivery_worker WHERE stopped_at IS NULL
+        AND beat_at > clock_timestamp() - interval '7 days')
+FROM ledgers_installation i"""
+
+
+def glance() -> Glance:
+    """How things stand at this moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GLANCE)
+        now, unknown, owed, paused, channels, held_at, held_reason, beat_at = cursor.fetchone()
+    return Glance(now, unknown, owed, tuple(paused), channels, held_at, held_reason, beat_at)

@@ -1,0 +1,23 @@
+"""What people may do here. Permissions need a model to hang on; this one has no table."""
+
+from django.db import models
+
+
+class Console(models.Model):
+    """The console's own permissions; `reviews.roles` says which role has which."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions = (
+            ("view_console", "see the console, without contents"),
+            ("view_payload", "see contents, answers and results; each look is in the trail"),
+            ("triage", "take an unknown delivery, look again, add evidence"),
+            ("decide", "decide what one person may decide, request what takes two"),
+            ("approve", "approve or refuse what another person requested"),
+            ("operate_channels", "pause and resume channels, and hold everything"),
+            ("export_trail", "export the trail"),
+        )
+
+    def __str__(self) -> str:
+        return "console"
