@@ -15,15 +15,21 @@ class StopSign:
 
     def __init__(self) -> None:
         self._reason = ""
+        self._hold = ""
         self._lock = threading.Lock()
 
     def set(self, reason: str) -> None:
         with self._lock:
             self._reason = reason
 
+    def hold(self, reason: str) -> None:
+        """The global hold, which comes and goes; an ending worker's own sign stays."""
+        with self._lock:
+            self._hold = reason
+
     @property
     def reason(self) -> str:
-        return self._reason
+        return self._reason or self._hold
 
 
 # Raised by the worker when it drains or learns of a global hold.

@@ -17,6 +17,7 @@ from django.db import close_old_connections, connection
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
 from delivery.history import Ways
+from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
 from delivery.pool import Pool
@@ -44,6 +45,7 @@ class Worker:
         # Some places more than one channel may take: a dead one leaves them to the others.
         self._pool = Pool(self._per_channel + math.ceil(self._per_channel / 4))
         self._heartbeat = Heartbeat(self.who, mode)
+        self._hold = Hold()
         self._busy: Counter[int] = Counter()  # calls under way, by channel id
         self._calls: list[Call] = []
         self._searches: list[Search] = []
@@ -100,6 +102,7 @@ class Worker:
         """
         self._collect()
         ended = self._unsettled > 0
+        self._try(self._hold.learn)
         # New calls first: they are under way while the answers are being written.
         more = self._try(self._claim)
         written = self._try(self._settle)
