@@ -5,7 +5,8 @@ in a thread of the worker's pool, outside any transaction and without a database
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from django.db import connection, transaction
@@ -68,9 +69,11 @@ class Call:
         return self.route[0]
 
     def run(self) -> None:
-        """Put it on the wire and keep the outcome. Never raises."""
-        self.outcome = _submit(self)
-        breaker.ended(self.route, self.outcome.outcome)
+        """Put it on the wire and keep the outcome. Raises nothing but what ends the process."""
+        try:
+            self.outcome = _submit(self)
+        finally:
+            breaker.ended(self.route, self.outcome.outcome)
         boundary("accepted" if isinstance(self.outcome, Accepted) else "answered")
 
     def closing(self) -> Closing:
@@ -124,9 +127,25 @@ def render(decided: Decided, contents: Mapping[int, Content], ways: Ways) -> Rea
     if sha256(rendered.body) != case.body_hash:
         return hold_back(decided, held="the renderer changed since this was recorded")
     route = (case.channel_id, way.adapter.route(case.destination))
-    if why := breaker.admit(route):
-        return hold_back(decided, held=why)
     return Ready(decided, rendered, way.adapter, route)
+
+
+def admit(ready: Ready) -> Ready | Decided:
+    """The same, now under way for the breaker, or held because its route does not answer."""
+    if why := breaker.admit(ready.route):
+        return hold_back(ready.decided, held=why)
+    return ready
+
+
+@contextmanager
+def admitted(ready: Iterable[Ready]) -> Iterator[None]:
+    """Until the write-ahead: what was admitted and comes to no call is not under way any more."""
+    try:
+        yield
+    except BaseException:
+        for item in ready:
+            breaker.ended(item.route, "not_tried")
+        raise
 
 
 def write_ahead(
@@ -141,14 +160,9 @@ def write_ahead(
         ways: the channels of this wave.
         who: the worker.
     """
-    try:
-        with transaction.atomic():
-            moves.hold(item.decided.case.id for item in ready)
-            opened = moves.begin([_opening(item, ways, who) for item in ready])
-    except BaseException:
-        for item in ready:
-            breaker.ended(item.route, "not_tried")
-        raise
+    with transaction.atomic():
+        moves.hold(item.decided.case.id for item in ready)
+        opened = moves.begin([_opening(item, ways, who) for item in ready])
     boundary("written-ahead")
     calls = []
     for item in ready:

@@ -1,5 +1,6 @@
 """One wave: what was claimed together is decided, written ahead and handed out together."""
 
+import logging
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
@@ -8,10 +9,21 @@ from delivery.decide import Decided, carry_out, decide
 from delivery.history import Ways, read, read_contents
 from delivery.next_move import Kind
 from delivery.reconcile import Search, search_for
-from delivery.submit import Call, Identity, Ready, refuse_inside_transaction, render, write_ahead
+from delivery.submit import (
+    Call,
+    Identity,
+    Ready,
+    admit,
+    admitted,
+    refuse_inside_transaction,
+    render,
+    write_ahead,
+)
 from ledgers import moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.outbox import Claimed
+
+logger = logging.getLogger(__name__)
 
 Jobs = list[Call | Search]
 
@@ -42,13 +54,19 @@ def open_wave(
     decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
     now, later = _split(decided)
     rendered = _render(now, ways)
-    ready = [item for item in rendered if isinstance(item, Ready)]
     later += [item for item in rendered if isinstance(item, Decided)]
-    searches = [item for item in later if _can_start(item, Kind.LOOK_UP)]
-    _carry_out([item for item in later if item not in searches], leases, who)
-    calls = write_ahead(ready, leases, mark, ways, who) if ready else []
+    starting = [item for item in later if _can_start(item, Kind.LOOK_UP)]
+    later = [item for item in later if item not in starting]
+    searches = [search_for(item, ways) for item in starting]
+    tried = [admit(item) for item in rendered if isinstance(item, Ready)]
+    ready = [item for item in tried if isinstance(item, Ready)]
+    later += [item for item in tried if isinstance(item, Decided)]
+    with admitted(ready):
+        _carry_out(later, leases, who)
+        calls = write_ahead(ready, leases, mark, ways, who) if ready else []
+    # From here on nothing may fail: an attempt that is on record and not called is in doubt.
     _hand_back(leases, ready, calls)
-    return [*calls, *(search_for(item, ways) for item in searches)]
+    return [*calls, *searches]
 
 
 def _can_start(item: Decided, kind: Kind) -> bool:
@@ -84,4 +102,7 @@ def _carry_out(decided: list[Decided], leases: Mapping[int, Claimed], who: Ident
 def _hand_back(leases: Mapping[int, Claimed], ready: list[Ready], calls: list[Call]) -> None:
     """What fell out between decision and write-ahead is looked at again at once."""
     missed = {item.decided.case.id for item in ready} - {call.delivery_pk for call in calls}
-    outbox.release({row_id: leases[row_id].fence for row_id in missed})
+    try:
+        outbox.release({row_id: leases[row_id].fence for row_id in missed})
+    except Exception:
+        logger.exception("%d leases could not be given back; they run out", len(missed))

@@ -14,18 +14,21 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import close_old_connections, connection
 
+from delivery.breaker import HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
 from delivery.history import Ways
 from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
+from delivery.next_move import HOLD_RECHECK_S
 from delivery.pool import Pool
 from delivery.reconcile import Search, settle_searches
 from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
 from delivery.wave import open_wave
+from ledgers import outbox
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +140,8 @@ class Worker:
         if self._searches:
             settle_searches(self._searches, self.who.name, self._ways)
             self._searches = []
+        for channel_id, count in breaker.take_freed().items():
+            outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
         self._heartbeat.beat(self.claimed, self.settled)
         return True
 
@@ -150,11 +155,12 @@ class Worker:
             return False
         self.claimed += len(claimed)
         jobs = open_wave(claimed, mark, self.who, self._ways)
-        metered = {c for c, way in self._ways.ways.items() if way.channel.rate_per_s}
-        give_back(claimed, [job.channel_id for job in jobs if isinstance(job, Call)], metered)
+        # What is on record is called before anything else can fail.
         for job in jobs:
             self._busy[job.channel_id] += 1
             self._pool.start(job)
+        metered = {c for c, way in self._ways.ways.items() if way.channel.rate_per_s}
+        give_back(claimed, [job.channel_id for job in jobs if isinstance(job, Call)], metered)
         return True
 
     def _wait(self, listener: Listener | None) -> None:

@@ -194,6 +194,31 @@ def wake(ids: Iterable[int]) -> int:
     return woken
 
 
+def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> None:
+    """Make some of a channel's rows due now that wait because of this, the next due first.
+
+    Args:
+        channel_id: whose rows.
+        reason: a part of the cause that the rows show.
+        count: how many at most.
+        within_s: only those due within so many seconds; a long queue is not read to its end.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE ledgers_outboxitem SET due_at = clock_timestamp() WHERE delivery_id IN (
+                SELECT o.delivery_id FROM ledgers_outboxitem o
+                JOIN ledgers_delivery d ON d.id = o.delivery_id
+                WHERE o.channel_id = %s AND NOT o.leased
+                  AND o.due_at > (SELECT clock_timestamp())
+                  AND o.due_at < (SELECT clock_timestamp() + make_interval(secs => %s))
+                  AND position(%s IN d.cause) > 0
+                ORDER BY o.due_at LIMIT %s FOR UPDATE OF o SKIP LOCKED)
+            """,
+            [channel_id, within_s, reason, count],
+        )
+
+
 def notify() -> None:
     """Hint resident workers, when the transaction commits, that something is due."""
     with connection.cursor() as cursor:
