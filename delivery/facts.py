@@ -89,6 +89,7 @@ class Facts:
     `unreadable`: why the stored content cannot be rendered any more; it is then refused for good.
     `held`: the reasons, in words, why nothing may leave now although nothing forbids it for good.
     `decision`: send_again, try_again, leave or empty, in force since `decided_at`.
+    `look_again_at`: when a person asked for one more search.
     """
 
     delivery_id: str
@@ -104,6 +105,7 @@ class Facts:
     rewound_from: datetime | None = None
     decision: str = ""
     decided_at: datetime | None = None
+    look_again_at: datetime | None = None
     earlier_part_open: bool = False
     unreadable: str = ""
     held: tuple[str, ...] = ()
@@ -295,6 +297,16 @@ class Facts:
             and (since is None or e.taken_at >= since)
         }
         return len(rounds)
+
+    @property
+    def look_asked_for(self) -> datetime | None:
+        """When a person wants it searched again, until a search has begun since then."""
+        at = self.look_again_at
+        done = at is not None and any(
+            e.method in LOOK_UPS and e.generation == self.generation and e.taken_at >= at
+            for e in self.evidence
+        )
+        return None if done else at
 
     @property
     def _doubted_at(self) -> list[datetime]:

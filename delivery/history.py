@@ -74,6 +74,11 @@ class Case:
     facts: Facts
     now: datetime
 
+    @property
+    def has_generations(self) -> bool:
+        """Whether there may be another one: the one before is withdrawn when the next is made."""
+        return self.generation > 1 or self.facts.withdrawn
+
 
 @dataclass(slots=True)
 class Ways:
@@ -166,6 +171,7 @@ def _case(
         rewound_at=row["rewound_at"],
         decision=row["decision"],
         decided_at=row["decided_at"],
+        look_again_at=row["look_again_at"],
         earlier_part_open=row["earlier_part_open"],
         held=tuple(held),
     )
@@ -252,13 +258,18 @@ def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Co
     return Content(split)
 
 
+# What a person may still take back is not begun. Who decided to send it after its last moment
+# decided that it may be late.
 _ROWS = """
 SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence,
     d.message_id, m.channel_id, d.destination, d.part, d.generation, d.body_hash,
     d.idempotency_key, d.recognizer, d.provider_message_id, d.attempt_count,
     d.key_first_used_at, d.rewound_at,
     d.withdrawn_at IS NOT NULL AS withdrawn, d.decision, d.decided_at,
-    m.contract::text AS contract, m.not_before, m.not_after,
+    m.contract::text AS contract, GREATEST(m.not_before, d.undo_until) AS not_before,
+    CASE WHEN d.decision IN ('send_again', 'try_again') AND d.decided_at > m.not_after THEN NULL
+        ELSE m.not_after END AS not_after,
+    d.look_again_at,
     COALESCE(o.leased AND o.due_at > clock_timestamp(), false) AS leased,
     COALESCE((SELECT i.held_reason FROM ledgers_installation i WHERE i.held_at IS NOT NULL), '')
         AS held_reason,

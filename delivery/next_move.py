@@ -5,7 +5,7 @@ applies decides, and every rule that submits stands behind every rule that forbi
 clock, no settings: what is not in `Facts` cannot matter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -286,19 +286,29 @@ def _next_look_up_at(facts: Facts, now: datetime) -> datetime | None:
     generation. The schedule counts from the end of the last attempt in doubt. A search that would
     leave no room for the same key is not waited for: the key settles the question while it can.
     """
-    policy, rounds = facts.policy, facts.look_up_rounds
+    policy = facts.policy
     settled = facts.settled_at(facts.generation)
     if not facts.own_doubt or not policy.can_look_up or settled is None:
         return None
-    if rounds >= len(policy.look_up_schedule):
+    wanted = min(_looks_wanted(facts, settled), default=None)
+    if wanted is None:
         return None
-    at = max(after(_doubt_began(facts, settled), policy.look_up_schedule[rounds]), settled)
+    at = max(wanted, settled)
     until = facts.key_protects_until
     if until is not None and _same_key_possible(facts, now):
         room = policy.deadline_s + policy.margin_s
         if after(at, room) >= until:
             return None
     return at
+
+
+def _looks_wanted(facts: Facts, settled: datetime) -> Iterator[datetime]:
+    """When the schedule wants the next search, and when a person does."""
+    schedule, rounds = facts.policy.look_up_schedule, facts.look_up_rounds
+    if rounds < len(schedule):
+        yield after(_doubt_began(facts, settled), schedule[rounds])
+    if facts.look_asked_for is not None:
+        yield facts.look_asked_for
 
 
 def _doubt_began(facts: Facts, settled: datetime) -> datetime:

@@ -154,6 +154,7 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
             if d.move.status == DeliveryStatus.DELIVERED and d.case.id in done
         ]
         outbox.wake_next_parts(case.id for case in found)
+        outbox.wake_generations(case.id for case in found if case.has_generations)
     boundary("reconciled")
     hooks.tell(found)
     return decided

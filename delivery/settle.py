@@ -75,6 +75,7 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> list[Case]:
         done = carry_out(on_time, actor) | _settle_late(late, actor)
         delivered = [item.case for item in on_time + late if _is_delivered(item)]
         outbox.wake_next_parts(case.id for case in delivered)
+        outbox.wake_generations(case.id for case in delivered if case.has_generations)
     return [case for case in delivered if case.id in done]
 
 

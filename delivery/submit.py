@@ -28,7 +28,7 @@ from ledgers.outbox import Claimed
 
 logger = logging.getLogger(__name__)
 
-RESENT_MARKER = "(sent again by a person's decision; an earlier copy may have arrived)"
+RESENT_MARKER = "sent again by a person's decision; an earlier copy may have arrived"
 
 
 @dataclass(frozen=True, slots=True)

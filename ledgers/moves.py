@@ -144,12 +144,15 @@ def cancel(changes: Sequence[Change]) -> set[int]:
 
 
 def reissue(changes: Sequence[Change]) -> set[int]:
-    """A person wants a row tried again that is known not to have been sent."""
+    """A person wants a row tried again that is known not to have been sent.
+
+    Until it is due the person may take that back (`ledgers.rulings.take_back`).
+    """
     return _move(
         states.REISSUE,
         changes,
         "finished_at = NULL, next_attempt_at = w.due_at, withdrawn_at = NULL,"
-        " decision = 'try_again', decided_at = clock_timestamp()",
+        " decision = 'try_again', decided_at = clock_timestamp(), undo_until = w.due_at",
     )
 
 

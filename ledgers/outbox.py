@@ -240,3 +240,23 @@ def wake_next_parts(ids: Iterable[int]) -> None:
             """,
             [sorted(ids)],
         )
+
+
+def wake_generations(ids: Iterable[int]) -> None:
+    """Make the other generations of these due now: what is proven of one holds for all."""
+    wanted = sorted(ids)
+    if not wanted:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT o.id FROM ledgers_delivery d
+            JOIN ledgers_delivery o ON o.message_id = d.message_id
+                AND o.destination = d.destination AND o.part = d.part
+                AND o.generation <> d.generation
+            WHERE d.id = ANY(%s) AND o.status IN ('pending', 'unknown')
+            """,
+            [wanted],
+        )
+        others = [row_id for (row_id,) in cursor.fetchall()]
+    wake(others)

@@ -110,14 +110,14 @@ FAIL = Move(
     "fail",
     (S.SUBMITTING, S.UNKNOWN, S.PENDING),
     S.FAILED,
-    ("worker", "evidence"),
+    ("worker", "evidence", "operator"),
     "proven not accepted, and refused for good or out of attempts",
 )
 EXPIRE = Move(
     "expire",
     (S.SUBMITTING, S.UNKNOWN, S.PENDING),
     S.EXPIRED,
-    ("worker", "evidence"),
+    ("worker", "evidence", "operator"),
     "proven not accepted, and not_after has passed",
 )
 CANCEL = Move(

@@ -65,6 +65,10 @@ class Delivery(models.Model):
     # The latest decision of a person in force: send_again, try_again or leave.
     decision = models.CharField(max_length=12, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
+    # Until then the person may take it back, and no machine acts on it.
+    undo_until = models.DateTimeField(null=True, blank=True)
+    # When a person asked for the destination to be searched again.
+    look_again_at = models.DateTimeField(null=True, blank=True)
     # Guards. The fence comes from a sequence that never restarts; every fact raises the version.
     fence = models.BigIntegerField(default=0)
     row_version = models.PositiveIntegerField(default=1)
