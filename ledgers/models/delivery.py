@@ -15,7 +15,9 @@ class Message(models.Model):
 
     step = models.ForeignKey(Step, on_delete=models.PROTECT, related_name="messages")
     name = models.CharField(max_length=200)
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="messages")
+    channel = models.ForeignKey(
+        Channel, on_delete=models.PROTECT, related_name="messages", db_index=False
+    )
     # Canonical JSON as text: jsonb would re-order and re-spell it, and the hash must hold.
     # NULL once erased; the hash stays.
     payload = models.TextField(null=True)  # noqa: DJ001
@@ -30,6 +32,10 @@ class Message(models.Model):
         ordering = ("id",)
         constraints = (
             models.UniqueConstraint(fields=("step", "name", "channel"), name="message_identity"),
+        )
+        indexes = (
+            # A channel's latest messages: the console looks among them for its last success.
+            models.Index(fields=("channel", "id"), name="message_by_channel"),
         )
 
     def __str__(self) -> str:
@@ -145,6 +151,23 @@ class Delivery(models.Model):
             models.Index(fields=("recognizer",), name="delivery_recognizer"),
             # An operator pastes what stands in the provider's log.
             models.Index(fields=("idempotency_key",), name="delivery_key"),
+            # An operator knows the recipient: all of a destination, or how it begins.
+            models.Index(
+                fields=("destination",),
+                name="delivery_destination",
+                opclasses=("text_pattern_ops",),
+            ),
+            # The overview's cards. Small: what somebody must look into is in them.
+            models.Index(
+                fields=("disputed_at",),
+                name="delivery_disputed",
+                condition=models.Q(disputed_at__isnull=False),
+            ),
+            models.Index(
+                fields=("finished_at",),
+                name="delivery_expired",
+                condition=models.Q(status="expired", decision=""),
+            ),
         )
 
     def __str__(self) -> str:

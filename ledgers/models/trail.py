@@ -1,5 +1,6 @@
 """The trail: who moved or decided what, when, why, under which rule. Append-only."""
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Now
 
@@ -43,6 +44,10 @@ class Event(models.Model):
                 name="event_explains_status",
                 condition=models.Q(delivery__isnull=False),
             ),
+        )
+        indexes = (
+            # The trail of an hour or a day. Tiny: events are appended in the order of time.
+            BrinIndex(fields=("at",), name="event_at", pages_per_range=32, autosummarize=True),
         )
 
     def __str__(self) -> str:
