@@ -44,3 +44,7 @@ class SecretError(DeliveryError):
 
 class UnknownAdapterError(DeliveryError):
     """A channel names an adapter that does not exist; permanent until the channel is changed."""
+
+
+class SwitchError(DeliveryError):
+    """A pause or a hold cannot be changed like this; the message says what would do."""

@@ -96,7 +96,7 @@ def _migrate(database: str) -> None:
 def _hash_of_sources() -> str:
     """Of all sources, not of the migrations alone: those may import from anywhere."""
     digest = hashlib.sha256()
-    for package in ("Django", "django-q2"):
+    for package in ("Django", "django-q2", "django-axes"):
         digest.update(importlib.metadata.version(package).encode())
     for app in APPS:
         for path in sorted((settings.BASE_DIR / app).rglob("*")):

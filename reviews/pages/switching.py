@@ -1,0 +1,82 @@
+"""Pause and resume one channel, hold and release everything; each with a reason."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+
+from delivery import switches
+from delivery.errors import SwitchError
+from reviews.pages.channels import find_channel
+from reviews.pages.registry import page
+from reviews.refusals import actor
+
+
+@page("pause", "channels/<slug:slug>/pause/", "operate_channels", kind="action")
+def pause(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Nothing new goes out through this channel."""
+    row = find_channel(slug)
+
+    def act() -> str:
+        switches.pause(row, _reason(request), actor(request))
+        return f"{slug} is paused. What is owed waits."
+
+    return _done(request, act, reverse("admin:channel", args=[slug]))
+
+
+@page("resume", "channels/<slug:slug>/resume/", "operate_channels", kind="action")
+def resume(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """What is owed goes on."""
+    row = find_channel(slug)
+
+    def act() -> str:
+        switches.resume(row, _seen(request), _reason(request), actor(request))
+        return f"{slug} is open again."
+
+    return _done(request, act, reverse("admin:channel", args=[slug]))
+
+
+@page("hold", "hold/", "operate_channels", kind="action")
+def hold(request: HttpRequest) -> HttpResponseBase:
+    """Nothing goes out at all."""
+
+    def act() -> str:
+        switches.hold(_reason(request), actor(request))
+        return "Everything is held. Running workers stop within five seconds."
+
+    return _done(request, act, reverse("admin:channels"))
+
+
+@page("release", "release/", "operate_channels", kind="action")
+def release(request: HttpRequest) -> HttpResponseBase:
+    """The hold of everything ends."""
+
+    def act() -> str:
+        switches.release(_seen(request), _reason(request), actor(request))
+        return "Nothing is held any more. Paused channels stay paused."
+
+    return _done(request, act, reverse("admin:channels"))
+
+
+def _done(request: HttpRequest, act: Callable[[], str], back: str) -> HttpResponseBase:
+    try:
+        messages.success(request, act())
+    except SwitchError as error:
+        messages.error(request, str(error))
+    return HttpResponseRedirect(back)
+
+
+def _reason(request: HttpRequest) -> str:
+    return request.POST.get("reason", "")
+
+
+def _seen(request: HttpRequest) -> datetime | None:
+    """The moment of the pause or hold that the form was about."""
+    try:
+        return parse_datetime(request.POST.get("seen", ""))
+    except ValueError:
+        return None
