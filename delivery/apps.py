@@ -8,4 +8,7 @@ class DeliveryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from delivery import checks  # noqa: F401, PLC0415  registers the system checks
+        from delivery import checks, policy  # noqa: F401, PLC0415  registers the system checks
+        from ledgers.models import Channel  # noqa: PLC0415  models are not ready on import
+
+        Channel.objections.append(policy.objections)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from delivery.authority import rule_complaints
 from delivery.channels.registry import ADAPTERS
-from delivery.policy import complaints
+from delivery.policy import objections
 from ledgers.canonical import canonical_json
 from ledgers.errors import InvalidValueError
 from ledgers.models import Channel, Credential
@@ -83,10 +83,9 @@ class ChannelForm(forms.ModelForm):
         if self.errors:
             return
         self.instance.paused_at = self._paused_at()
-        for complaint in complaints(self.instance):
-            if complaint.fatal:
-                field = complaint.field if complaint.field in self.fields else None
-                self.add_error(field, f"{complaint.text}. {complaint.hint}")
+        for field, texts in objections(self.instance).items():
+            for text in texts:
+                self.add_error(field if field in self.fields else None, text)
 
     def _paused_at(self) -> Any:
         if not self.cleaned_data.get("paused"):

@@ -31,6 +31,15 @@ def complaints(channel: Channel) -> list[Complaint]:
     return found
 
 
+def objections(channel: Channel) -> dict[str, list[str]]:
+    """Why a channel must not be saved like this, by field."""
+    found: dict[str, list[str]] = {}
+    for complaint in complaints(channel):
+        if complaint.fatal:
+            found.setdefault(complaint.field, []).append(f"{complaint.text}. {complaint.hint}")
+    return found
+
+
 def unsound(channel: Channel) -> list[Complaint]:
     """What makes it impossible to send safely at all; a schedule is clipped at run time instead."""
     # An unknown adapter is reported by whoever looks for it.

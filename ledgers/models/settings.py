@@ -1,7 +1,10 @@
 """Through what is sent, and with which authority."""
 
 import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
@@ -108,8 +111,35 @@ class Channel(models.Model):
     )
     created_at = models.DateTimeField(db_default=Now())
 
+    # What the layers above know to be wrong with a channel, by field. They add to it, since
+    # imports run one way.
+    objections: ClassVar[list[Callable[["Channel"], Mapping[str, list[str]]]]] = []
+
     class Meta:
         ordering = ("slug",)
 
     def __str__(self) -> str:
         return self.slug
+
+    def full_clean(
+        self,
+        exclude: Iterable[str] | None = None,
+        validate_unique: bool = True,  # noqa: FBT001, FBT002  Django's
+        validate_constraints: bool = True,  # noqa: FBT001, FBT002
+    ) -> None:
+        """Once every field is right by itself, also what the layers above object to.
+
+        A form leaves some fields out here, and asks by itself when all of its own are right.
+
+        Raises:
+            ValidationError: by field.
+        """
+        super().full_clean(exclude, validate_unique, validate_constraints)
+        if exclude:
+            return
+        found: dict[str, list[str]] = {}
+        for objection in self.objections:
+            for field, texts in objection(self).items():
+                found.setdefault(field, []).extend(texts)
+        if found:
+            raise ValidationError(found)

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags, run_checks
 from django.core.management.base import CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -44,6 +45,7 @@ class Command(LedgerCommand):
 
     def answer(self, options: dict[str, Any]) -> Answer:
         refuse_unmigrated()
+        self._complain()
         mode = "shift" if options["once"] else "resident"
         worker = Worker(mode, options["concurrency"])
         if options["once"]:
@@ -53,6 +55,12 @@ class Command(LedgerCommand):
             self._greet(worker, options)
             worker.run()
         return _end(worker)
+
+    def _complain(self) -> None:
+        """Say what is wrong with channels: it may hold some of them, and never the worker."""
+        for said in run_checks(tags=[Tags.database], databases=["default"]):
+            if said.is_serious():
+                self.stderr.write(f"{said.id}: {said.msg} {said.hint or ''}".rstrip())
 
     def _greet(self, worker: Worker, options: dict[str, Any]) -> None:
         name, concurrency = worker.who.name, options["concurrency"]
