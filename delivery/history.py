@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.errors import UnknownAdapterError
 from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
 from delivery.policy import unsound
-from delivery.timing import boottime
+from delivery.timing import asked_pause_s, boottime
 from ledgers.canonical import Json, sha256
 from ledgers.models import Channel
 from ledgers.states import DeliveryStatus
@@ -175,6 +175,8 @@ def _case(
         earlier_part_open=row["earlier_part_open"],
         held=tuple(held),
     )
+    if why := _asked_for_too_long(facts):
+        facts = replace(facts, held=(*facts.held, why))
     return Case(
         id=row["id"],
         delivery_id=row["delivery_id"],
@@ -193,6 +195,25 @@ def _case(
         leased=row["leased"],
         facts=facts,
         now=row["now"],
+    )
+
+
+def _asked_for_too_long(facts: Facts) -> str:
+    """Why a person should look first: the provider's pause outlasts what its key protects.
+
+    Nothing was accepted, so it is safe to send; but by then the key would no longer catch an error
+    in that, and what was to be said may be out of date. A decision to go on settles it.
+    """
+    policy, last = facts.policy, max(facts.own, key=lambda a: a.number, default=None)
+    if last is None or last.outcome != "deferred" or last not in facts.considered:
+        return ""
+    asked = asked_pause_s(last.retry_after_s)
+    room = policy.window_s - policy.deadline_s - policy.margin_s
+    if not policy.key_honoured or policy.window_s <= 0 or asked <= room:
+        return ""
+    return (
+        f"approval required: the provider asks to wait {asked:g} s,"
+        f" longer than its key protects ({room:g} s)"
     )
 
 
