@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from ledgers.admin.tables import content
+from ledgers.models import Event
 from reviews.looks import look
 from reviews.wording import ago, duration, exactly
 
@@ -44,9 +45,21 @@ def moment(at: datetime | None, empty: str = "never") -> dict[str, Any]:
 
 
 @register.filter
+def since(at: datetime | None) -> str:
+    """A moment as plain words, where it stands inside a link."""
+    return ago(at, timezone.now()) if at else ""
+
+
+@register.filter
 def seconds(value: float | None) -> str:
     """A number of seconds in words."""
     return "" if value is None else duration(value)
+
+
+@register.filter
+def detail(event: Event) -> str:
+    """What an event adds to its kind, in a few words."""
+    return ", ".join(f"{name}: {value}" for name, value in event.detail.items() if value)[:300]
 
 
 @register.filter

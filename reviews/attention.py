@@ -1,0 +1,129 @@
+"""What somebody must look into, as data: each with the question it answers and the rows it means.
+
+The card's number and the list behind it come from the same words of SQL, so they cannot differ.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.db import connection
+
+COUNTED = 1_000
+LISTED = 200
+GRACE_S = 60  # a delivery that is due waits no longer than this where a worker is well
+
+_CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """`rows`: from `FROM` to `WHERE`, with the delivery as `d`. `since`: what orders them."""
+
+    name: str
+    title: str
+    question: Literal["unsafe", "silent"]
+    means: str
+    tone: str
+    since_is: str
+    rows: str
+    since: str
+
+
+CONCERNS: tuple[Concern, ...] = (
+    Concern(
+        "unknown", "Unknown", "unsafe",
+        "may have been accepted; nobody sends it again before it is decided",
+        "unknown", "oldest",
+        "ledgers_delivery d WHERE d.status = 'unknown'", "d.unknown_since",
+    ),
+    Concern(
+        "closing", "Window closing", "unsafe",
+        "unknown, and its key stops protecting within the hour",
+        "bad", "first closes",
+        "ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id"
+        " WHERE d.status = 'unknown' AND m.contract->>'key' IS NOT NULL"
+        f" AND {_CLOSES} BETWEEN (SELECT clock_timestamp())"
+        " AND (SELECT clock_timestamp()) + interval '1 hour'",
+        _CLOSES,
+    ),
+    Concern(
+        "disputed", "Disputed", "unsafe",
+        "delivered, although it counted as not sent",
+        "warn", "oldest",
+        "ledgers_delivery d WHERE d.disputed_at IS NOT NULL", "d.disputed_at",
+    ),
+    Concern(
+        "expired", "Expired, undecided", "unsafe",
+        "provably not sent in time, and nobody has said what now",
+        "warn", "oldest",
+        "ledgers_delivery d WHERE d.status = 'expired' AND d.decision = ''", "d.finished_at",
+    ),
+    Concern(
+        "approval", "Tries to approve", "unsafe",
+        "wait on a channel whose every try takes approval",
+        "warn", "oldest",
+        "ledgers_channel c JOIN ledgers_outboxitem o ON o.channel_id = c.id"
+        " JOIN ledgers_delivery d ON d.id = o.delivery_id"
+        " WHERE c.requires_approval AND d.status = 'pending' AND d.decision = ''",
+        "d.created_at",
+    ),
+    Concern(
+        "overdue", "Overdue", "silent",
+        f"due for more than {GRACE_S} s, and no worker has taken it",
+        "bad", "owed since",
+        "ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id"
+        " WHERE o.channel_id = ANY (ARRAY(SELECT id FROM ledgers_channel)) AND NOT o.leased"
+        f" AND o.due_at < (SELECT clock_timestamp()) - interval '{GRACE_S} seconds'",
+        "d.created_at",
+    ),
+    Concern(
+        "stuck", "Stuck leases", "silent",
+        "taken by a worker whose lease is over",
+        "bad", "oldest",
+        "ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id"
+        " WHERE o.leased AND o.due_at < (SELECT clock_timestamp())",
+        "o.due_at",
+    ),
+)  # fmt: skip
+BY_NAME = {concern.name: concern for concern in CONCERNS}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows a concern has, and its first moment."""
+
+    concern: Concern
+    number: int
+    since: datetime | None
+
+    @property
+    def shown(self) -> str:
+        return f"{COUNTED - 1}+" if self.number >= COUNTED else str(self.number)
+
+    @property
+    def tone(self) -> str:
+        return self.concern.tone if self.number else "good"
+
+
+def counts() -> list[Count]:
+    """All concerns, in order; one statement, and no more rows read than are counted."""
+    parts = [
+        f"SELECT {n}, count(*), min(since) FROM"
+        f" (SELECT {one.since} AS since FROM {one.rows} LIMIT {COUNTED}) AS rows"
+        for n, one in enumerate(CONCERNS)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts))
+        found = {n: (number, since) for n, number, since in cursor.fetchall()}
+    return [Count(one, *found[n]) for n, one in enumerate(CONCERNS)]
+
+
+def rows_of(concern: Concern) -> list[tuple[int, datetime]]:
+    """Ids of the first rows of a concern, each with its moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT d.id, {concern.since} AS since FROM {concern.rows} ORDER BY 2, 1"
+            f" LIMIT {LISTED}"
+        )
+        return list(cursor.fetchall())
