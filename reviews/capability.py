@@ -27,6 +27,18 @@ class Capability:
     complaints: tuple[Complaint, ...]
 
     @property
+    def broken(self) -> bool:
+        """Nothing may be sent like this; other complaints are warnings."""
+        return any(one.fatal for one in self.complaints)
+
+    @property
+    def drawable(self) -> bool:
+        """Its schedule is one, and its adapter can be asked."""
+        return self.declared is not None and not any(
+            one.id in {"delivery.E011", "delivery.E013"} for one in self.complaints
+        )
+
+    @property
     def window(self) -> Window:
         return self.declared.window if self.declared else Window()
 

@@ -11,7 +11,10 @@ SILENT_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """`beat_at`: the last sign of life of any worker that has not said good-bye."""
+    """`beat_at`: the last sign of life of any worker that has not said good-bye.
+
+    `last_beat_at`: of any worker at all.
+    """
 
     now: datetime
     unknown: int
@@ -21,6 +24,7 @@ class Glance:
     held_at: datetime | None
     held_reason: str
     beat_at: datetime | None
+    last_beat_at: datetime | None
     waiting: int = 0
 
     @property
@@ -53,7 +57,8 @@ SELECT clock_timestamp(),
     (SELECT count(*) FROM ledgers_channel),
     i.held_at, i.held_reason,
     (SELECT max(beat_at) FROM delivery_worker WHERE stopped_at IS NULL
-        AND beat_at > clock_timestamp() - interval '7 days')
+        AND beat_at > clock_timestamp() - interval '7 days'),
+    (SELECT max(beat_at) FROM delivery_worker)
 FROM ledgers_installation i"""
 
 
@@ -61,5 +66,5 @@ def glance() -> Glance:
     """How things stand at this moment."""
     with connection.cursor() as cursor:
         cursor.execute(_GLANCE)
-        now, unknown, owed, paused, channels, held_at, held_reason, beat_at = cursor.fetchone()
-    return Glance(now, unknown, owed, tuple(paused), channels, held_at, held_reason, beat_at)
+        now, unknown, owed, paused, *rest = cursor.fetchone()
+    return Glance(now, unknown, owed, tuple(paused), *rest)

@@ -13,6 +13,8 @@ from reviews.pages.registry import GROUPS, Page
 # What has a page of its own is not listed twice.
 OWN_PAGES = {"Channel", "Credential", "Event"}
 STOCK = {"ledgers": "Records", "delivery": "Records", "auth": "People"}
+# Lists that people open by themselves; the other records are reached from these.
+LOOKED_UP = {"Delivery", "Run"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,13 @@ def menu_of(
     for one in sorted(listed, key=lambda p: p.menu.order if p.menu else 0):
         if one.menu:
             groups[one.menu.group].append(_own(request, one, seen))
+    for label in STOCK.values():
+        groups.setdefault(label, [])
     for app in apps:
-        entries = groups.setdefault(STOCK.get(app["app_label"], app["name"]), [])
-        entries += [_stock(request, model) for model in app["models"] if _is_listed(model)]
+        usual = STOCK.get(app["app_label"], app["name"])
+        for model in filter(_is_listed, app["models"]):
+            name = "Look up" if model["object_name"] in LOOKED_UP else usual
+            groups.setdefault(name, []).append(_stock(request, model))
     return [Group(label, tuple(entries)) for label, entries in groups.items() if entries]
 
 

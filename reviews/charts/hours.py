@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import connection
 
 HOURS = 72
-WIDTH, HEIGHT, FLOOR = 720, 150, 130
+WIDTH, FLOOR = 1080, 130
 STEP = WIDTH / HOURS
 STATUSES = ("delivered", "unknown", "failed", "expired", "cancelled")
 TONES = {"delivered": "good", "unknown": "unknown", "failed": "bad", "expired": "off",

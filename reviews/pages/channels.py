@@ -40,7 +40,7 @@ def channel(request: HttpRequest, slug: str) -> HttpResponseBase:
     one = capability(row)
     context: dict[str, Any] = {
         "one": one,
-        "schedule": schedule_of(one) if not one.complaints else None,
+        "schedule": schedule_of(one) if one.drawable else None,
         "numbers": per_channel().get(row.pk),
         "foresight": foresee([row.pk], PAUSED) if row.paused_at else None,
         "may_switch": may(request, "operate_channels"),

@@ -58,7 +58,7 @@ def _silences(silent: Sequence[Count], workers: Sequence[Sign], channels: Any) -
     """What is silent now, in words."""
     words = [] if any(one.state == "alive" for one in workers) else ["no worker is alive"]
     words += [f"{c.shown} {c.concern.title.lower()}" for c in silent if c.number]
-    mute = [row.slug for row, n in channels if n and n.used and not n.last_success]
+    mute = [r.slug for r, n in channels if n and n.used and not n.last_success and not r.paused_at]
     return [*words, *(f"no success lately on {slug}" for slug in mute)]
 
 

@@ -59,7 +59,14 @@ def seconds(value: float | None) -> str:
 @register.filter
 def detail(event: Event) -> str:
     """What an event adds to its kind, in a few words."""
-    return ", ".join(f"{name}: {value}" for name, value in event.detail.items() if value)[:300]
+    words = (f"{name}: {_plain(value)}" for name, value in event.detail.items() if value)
+    return ", ".join(words)[:300]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={part}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @register.filter
