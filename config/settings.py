@@ -152,6 +152,14 @@ COUNTERFOIL_QCLUSTER: bool = env.bool("COUNTERFOIL_QCLUSTER", default=False)
 # What runs here, as every attempt records it: a version or a commit.
 COUNTERFOIL_BUILD: str = env.str("COUNTERFOIL_BUILD", default="unversioned")[:60]
 
+# --- Decisions --------------------------------------------------------------------------------
+# How many people decide here. With 1, what otherwise takes a second person takes a wait.
+COUNTERFOIL_APPROVERS: int = env.int("COUNTERFOIL_APPROVERS", default=2)
+# For how long a person may take back what they let be sent; nothing leaves before.
+COUNTERFOIL_UNDO_S: float = env.float("COUNTERFOIL_UNDO_S", default=30.0)
+# How old what the destination showed may be when somebody decides to send again.
+COUNTERFOIL_EVIDENCE_S: float = env.float("COUNTERFOIL_EVIDENCE_S", default=900.0)
+
 # --- Language and time -----------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"
 USE_I18N = False

@@ -1,6 +1,13 @@
-"""What people may do here. Permissions need a model to hang on; this one has no table."""
+"""What people may do here, and what they decided.
+
+Permissions need a model to hang on; `Console` has no table.
+"""
 
 from django.db import models
+
+from reviews.records import Assignment, DecidedRow, Decision
+
+__all__ = ["Assignment", "Console", "DecidedRow", "Decision"]
 
 
 class Console(models.Model):

@@ -1,0 +1,310 @@
+"""Decisions: asked for, approved, carried out, taken back. Pages, commands and code use this alike.
+
+One row holds request, approval and execution. It is locked first and its stage is the guard, so a
+double click and two approvers at the same moment carry it out once. What it is about is frozen as
+it was seen: a row that has moved since is skipped, and a decision with nothing left is void.
+
+Every refusal is in the trail, and says why and what would make it allowed.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from ledgers import moves
+from ledgers.clock import database_now
+from ledgers.errors import NotFoundError
+from ledgers.models import Delivery
+from reviews import gates
+from reviews.carrying import Fate, Order, carry
+from reviews.errors import NotAllowedError, VoidError
+from reviews.gates import Answering, Asked, Refusal, Seen
+from reviews.kinds import NEEDS, Gate, Kind, Stage
+from reviews.people import Person
+from reviews.records import DecidedRow, Decision
+from reviews.seeing import conduct, see
+from reviews.selecting import select
+from reviews.telling import by, note_refusal, tell
+from reviews.undoing import take_back
+from reviews.wishes import Wish, check, check_typing
+from reviews.wording import clock
+
+MOVED = "it moved since it was looked at"
+LOOK = "a look at what it is now, and a new decision"
+
+
+def decide(person: Person, wish: Wish, deliveries: Iterable[Delivery], about: str = "") -> Decision:
+    """Ask for a decision about deliveries in hand, and carry it out if one person may.
+
+    Args:
+        person: who.
+        wish: what.
+        deliveries: about which; a row that moved since it was read is skipped.
+        about: why they belong together.
+
+    Raises:
+        InvalidValueError: a field is missing or cannot be kept.
+        NotAllowedError: a gate refuses it; nothing was changed.
+    """
+    draft = select(person, {row.pk: row.row_version for row in deliveries}, about)
+    return request(person, wish, draft.pk)
+
+
+def request(person: Person, wish: Wish, draft_id: int) -> Decision:
+    """Ask for a decision about a selection; carried out at once where one person may decide.
+
+    Raises:
+        InvalidValueError: a field is missing or cannot be kept.
+        NotAllowedError: a gate refuses it; nothing was changed.
+    """
+    check(wish)
+    return _refusable(person, draft_id, lambda: _request(person, wish, draft_id))
+
+
+def approve(person: Person, decision_id: int, answer: str = "", typed: str = "") -> Decision:
+    """Approve what another person asked for, and carry it out.
+
+    Args:
+        person: who approves.
+        decision_id: the request.
+        answer: why, for the trail.
+        typed: what it is about, typed by hand, where one person decides alone.
+
+    Raises:
+        NotAllowedError: a gate refuses it.
+        VoidError: everything that it is about has moved since.
+    """
+    return _refusable(person, decision_id, lambda: _approve(person, decision_id, answer, typed))
+
+
+def refuse(person: Person, decision_id: int, answer: str) -> Decision:
+    """Refuse what somebody asked for; who asked may take the request back like this.
+
+    Raises:
+        NotAllowedError: it does not wait any more, or they may not.
+    """
+    return _refusable(person, decision_id, lambda: _refuse(person, decision_id, answer))
+
+
+def undo(person: Person, decision_id: int) -> Decision:
+    """Take a decision back while nothing has left because of it.
+
+    Raises:
+        NotAllowedError: it is too late, or there is nothing to take back.
+    """
+    return _refusable(person, decision_id, lambda: _undo(person, decision_id))
+
+
+def _refusable(person: Person, decision_id: int, act: Callable[[], Decision]) -> Decision:
+    """All or nothing; what is refused leaves an event, and nothing else."""
+    try:
+        with transaction.atomic():
+            decision = act()
+    except NotAllowedError as error:
+        note_refusal(person, decision_id, error)
+        raise
+    if decision.stage in {Stage.VOID, Stage.EXPIRED}:
+        void = VoidError(Refusal(decision.answer, LOOK))
+        note_refusal(person, decision_id, void)
+        raise void
+    return decision
+
+
+# --- Asking
+
+
+def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
+    decision, now = _locked(draft_id), database_now()
+    _refuse_unless(person.may(NEEDS[wish.kind].permission), _lacks(NEEDS[wish.kind].permission))
+    _refuse_if(_not_a_draft(decision, person, now))
+    rows = list(decision.rows.select_related("delivery"))
+    check_typing(wish, [row.delivery.destination for row in rows])
+    _write_down(decision, wish, now)
+    fit = _fit(decision, rows, wish.look_at)
+    if not fit:
+        raise NotAllowedError(Refusal(rows[0].why, LOOK))
+    if decision.gate == Gate.ONE:
+        tell("decision_request", person, decision, rows)
+        return _execute(decision, rows, fit, person, now)
+    decision.stage = Stage.REQUESTED
+    decision.save()
+    DecidedRow.objects.bulk_update(rows, ["result", "why"])
+    tell("decision_request", person, decision, rows)
+    return decision
+
+
+def _locked(decision_id: int) -> Decision:
+    decision = Decision.objects.select_for_update().filter(pk=decision_id).first()
+    if decision is None:
+        raise NotFoundError(f"decision: there is none with the number {decision_id}.")
+    return decision
+
+
+def _not_a_draft(decision: Decision, person: Person, now: datetime) -> Refusal | None:
+    if decision.stage != Stage.DRAFT:
+        return _already(decision, now)
+    if decision.requested_by != person.name:
+        return Refusal(f"{decision.requested_by} selected this", "a selection of your own")
+    if now >= decision.expires_at:
+        return Refusal("the selection is older than a quarter of an hour", "a new selection")
+    return None
+
+
+def _already(decision: Decision, now: datetime) -> Refusal:
+    """Who was quicker, and when."""
+    who = decision.approved_by or decision.requested_by
+    at = decision.ended_at or decision.executed_at or decision.requested_at
+    return Refusal(
+        f"decision {decision.pk} is {decision.get_stage_display()} ({who}, {clock(at, now)})",
+        "a look at what became of it",
+    )
+
+
+def _write_down(decision: Decision, wish: Wish, now: datetime) -> None:
+    limits = conduct()
+    for field in ("kind", "reason", "ticket", "note", "link", "look_at"):
+        setattr(decision, field, getattr(wish, field))
+    decision.gate = gates.gate_of(wish.kind, limits)
+    decision.requested_at = now
+    decision.expires_at = now + timedelta(seconds=gates.EXPIRES_S)
+    if decision.gate == Gate.ALONE:
+        decision.ripe_at = now + timedelta(seconds=gates.ALONE_WAIT_S)
+
+
+def _fit(
+    decision: Decision, rows: list[DecidedRow], look_at: datetime | None = None
+) -> dict[int, Seen]:
+    """The rows that the decision may still be about, held; the others are marked as skipped."""
+    kind, ids = Kind(decision.kind), [row.delivery_id for row in rows]
+    moves.hold(ids)
+    seen = see(ids, but=decision.pk)
+    limits = replace(conduct(), asked_at=decision.requested_at)
+    for row in rows:
+        one = seen[row.delivery_id]
+        moved = NEEDS[kind].bound and one.version != row.row_version
+        refusal = gates.judge(kind, one, limits).refusal
+        if refusal is None and look_at is not None:
+            refusal = gates.look_refused(look_at, one)
+        row.why = MOVED if moved else str(refusal)[:500] if refusal else ""
+        row.result = "skipped" if row.why else ""
+    return {row.delivery_id: seen[row.delivery_id] for row in rows if not row.why}
+
+
+# --- Carrying out
+
+
+def _execute(
+    decision: Decision,
+    rows: list[DecidedRow],
+    fit: dict[int, Seen],
+    person: Person,
+    now: datetime,
+) -> Decision:
+    undo_s = conduct().undo_s if NEEDS[Kind(decision.kind)].sends else 0.0
+    fates = carry(Order(decision, by(decision, person), fit, now, undo_s))
+    for row in rows:
+        fate = fates.get(row.delivery_id, Fate("skipped", row.why))
+        row.result, row.why, row.made_id = fate.result, fate.why[:500], fate.made
+    DecidedRow.objects.bulk_update(rows, ["result", "why", "made"])
+    if all(row.result == "skipped" for row in rows):
+        return _end(decision, Stage.VOID, rows[0].why, now)
+    decision.stage = Stage.EXECUTED
+    decision.executed_at = now
+    decision.undo_until = now + timedelta(seconds=undo_s) if undo_s else None
+    decision.save()
+    return decision
+
+
+def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decision:
+    decision.stage, decision.answer, decision.ended_at = stage, answer, now
+    decision.save()
+    return decision
+
+
+# --- Answering
+
+
+def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decision:
+    decision, now = _locked(decision_id), database_now()
+    _refuse_unless(person.may("approve"), _lacks("approve"))
+    _refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
+    if now >= decision.expires_at:
+        return _expire(decision, person, now)
+    rows = list(decision.rows.select_related("delivery"))
+    asked = _asked(decision, rows)
+    answering = Answering(person.name, person.user_id, typed)
+    _refuse_if(gates.approval_refused(asked, answering, now))
+    decision.approved_by, decision.approver, decision.answer = person.name, person.user, answer
+    fit = _fit(decision, rows)
+    if not fit:
+        tell("decision_void", person, decision, rows)
+        DecidedRow.objects.bulk_update(rows, ["result", "why"])
+        return _end(decision, Stage.VOID, rows[0].why, now)
+    tell("decision_approve", person, decision, rows)
+    return _execute(decision, rows, fit, person, now)
+
+
+def _asked(decision: Decision, rows: list[DecidedRow]) -> Asked:
+    return Asked(
+        gate=Gate(decision.gate),
+        requested_by=decision.requested_by,
+        requester_id=decision.requester_id,
+        expires_at=decision.expires_at,
+        ripe_at=decision.ripe_at,
+        typed=gates.expected_typing([row.delivery.destination for row in rows]),
+    )
+
+
+def _expire(decision: Decision, person: Person, now: datetime) -> Decision:
+    tell("decision_expire", person, decision, list(decision.rows.all()))
+    return _end(decision, Stage.EXPIRED, "nobody approved it within the hour", now)
+
+
+def _refuse(person: Person, decision_id: int, answer: str) -> Decision:
+    decision, now = _locked(decision_id), database_now()
+    own = decision.requested_by == person.name
+    _refuse_unless(own or person.may("approve"), _lacks("approve"))
+    _refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
+    _refuse_unless(bool(answer.strip()), Refusal("there is no reason", "a reason"))
+    decision.approved_by, decision.approver = person.name, person.user
+    _end(decision, Stage.REFUSED, answer, now)
+    tell("decision_refuse", person, decision, list(decision.rows.all()))
+    return decision
+
+
+def _undo(person: Person, decision_id: int) -> Decision:
+    decision, now = _locked(decision_id), database_now()
+    _refuse_unless(person.may("decide") or person.may("approve"), _lacks("decide"))
+    _refuse_unless(decision.stage == Stage.EXECUTED, _already(decision, now))
+    if decision.undo_until is None or now >= decision.undo_until:
+        raise NotAllowedError(Refusal("it is too late to take it back", "a look at what left"))
+    rows = list(decision.rows.filter(result="done"))
+    restored = take_back(Kind(decision.kind), rows, by(decision, person))
+    if not restored:
+        raise NotAllowedError(Refusal("it has moved on", "a look at what became of it"))
+    for row in rows:
+        if row.pk in restored:
+            row.result, row.why = "undone", f"{person.name} took it back in time"
+        else:
+            row.why = "it had moved on and was not taken back"
+    DecidedRow.objects.bulk_update(rows, ["result", "why"])
+    tell("decision_undo", person, decision, rows)
+    return _end(decision, Stage.UNDONE, decision.answer, now)
+
+
+def _lacks(permission: str) -> Refusal:
+    return Refusal(
+        f"the permission {permission} is missing", f"somebody who has the permission {permission}"
+    )
+
+
+def _refuse_unless(holds: bool, refusal: Refusal) -> None:  # noqa: FBT001  reads as a sentence
+    if not holds:
+        raise NotAllowedError(refusal)
+
+
+def _refuse_if(refusal: Refusal | None) -> None:
+    if refusal is not None:
+        raise NotAllowedError(refusal)

@@ -1,0 +1,77 @@
+"""Taking a decision back while nothing has left because of it."""
+
+from collections.abc import Callable, Sequence
+
+from ledgers import evidence, moves, rulings
+from ledgers.moves import Change, Held
+from ledgers.rulings import Before, By
+from ledgers.states import DeliveryStatus
+from reviews.carrying import FINISHES
+from reviews.kinds import Kind
+from reviews.records import DecidedRow
+
+UNDONE = "undone"
+
+
+def take_back(kind: Kind, rows: Sequence[DecidedRow], by: By) -> set[int]:
+    """Restore rows as they were before a decision of this kind.
+
+    Returns:
+        the ids of the decided rows that were restored; for the others it was too late.
+    """
+    # All of them at once: locks are taken in the order of the ids, older generations first.
+    moves.hold(pk for row in rows for pk in (row.delivery_id, row.made_id) if pk)
+    return _WAYS.get(kind, _restore)(rows, by)
+
+
+def _restore(rows: Sequence[DecidedRow], by: By) -> set[int]:
+    held = moves.hold(row.delivery_id for row in rows)
+    done = rulings.take_back([_before(row, held[row.delivery_id]) for row in rows], by)
+    return {row.pk for row in rows if row.delivery_id in done}
+
+
+def _before(row: DecidedRow, now: Held) -> Before:
+    return Before(now.id, now.version, row.decision_before, row.decided_before)
+
+
+def _restore_ended(rows: Sequence[DecidedRow], by: By) -> set[int]:
+    """What had failed or expired is so again."""
+    taken = _restore(rows, by)
+    mine = {row.delivery_id: row for row in rows if row.pk in taken}
+    held = moves.hold(mine)
+    done: set[int] = set()
+    for status, finish in FINISHES.items():
+        ended = [held[row_id] for row_id, row in mine.items() if row.status == status]
+        done |= finish([_undone(one, by) for one in ended])
+    return {mine[row_id].pk for row_id in done}
+
+
+def _remove_generation(rows: Sequence[DecidedRow], by: By) -> set[int]:
+    """The generation that was made is cancelled unsent; the one before may go its own way again."""
+    made = {row.made_id: row for row in rows if row.made_id}
+    held = moves.hold(made)
+    taken = rulings.take_back([Before(o.id, o.version, "", None) for o in held.values()], by)
+    evidence.withdraw(taken, by.actor, "the decision was taken back")
+    fresh = moves.hold(taken)
+    gone = moves.cancel([_undone(fresh[row_id], by) for row_id in sorted(taken)])
+    older = moves.hold(made[pk].delivery_id for pk in gone if not made[pk].withdrawn_before)
+    rulings.permit({one.id: one.version for one in older.values()}, by)
+    return {made[pk].pk for pk in gone}
+
+
+def _undone(row: Held, by: By) -> Change:
+    return Change(
+        id=row.id,
+        status=DeliveryStatus(row.status),
+        version=row.version,
+        fence=None,
+        rule=UNDONE,
+        cause=f"{UNDONE}: a person took the decision back in time",
+        actor=by.actor,
+    )
+
+
+_WAYS: dict[Kind, Callable[[Sequence[DecidedRow], By], set[int]]] = {
+    Kind.TRY_AGAIN: _restore_ended,
+    Kind.SEND_OTHERWISE: _remove_generation,
+}

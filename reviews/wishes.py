@@ -1,0 +1,77 @@
+"""What a person asks for, and whether it is complete. Nothing is written here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.errors import InvalidInputError
+from ledgers.canonical import check_text
+from reviews import gates
+from reviews.errors import NotAllowedError
+from reviews.kinds import NEEDS, Kind
+from reviews.records import MAX_REASON
+
+LIMITS = {"reason": MAX_REASON, "note": MAX_REASON, "link": 1000, "ticket": 200}
+WHAT = {
+    "reason": "why, in words that somebody understands next year",
+    "note": "what was seen, in words",
+    "link": "where it can be seen: an address, the provider's id, a ticket",
+    "ticket": "the name of a ticket",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for, besides about which deliveries.
+
+    Args:
+        kind: the decision.
+        reason: why; mandatory for all but "look again".
+        ticket: where it is discussed.
+        note: what the person saw, where that is the evidence.
+        link: where it can be seen: an address, the provider's id, a ticket.
+        look_at: when to look again, with its zone.
+        typed: the destination (or for several, how many) typed by hand, where that is asked for.
+    """
+
+    kind: Kind
+    reason: str = ""
+    ticket: str = ""
+    note: str = ""
+    link: str = ""
+    look_at: datetime | None = None
+    typed: str = ""
+
+
+def check(wish: Wish) -> None:
+    """Complete, and fit to be kept.
+
+    Raises:
+        InvalidInputError: naming the field.
+    """
+    needs = NEEDS[wish.kind]
+    for field, limit in LIMITS.items():
+        _check_field(field, getattr(wish, field), limit, getattr(needs, field, False))
+    if needs.at and (wish.look_at is None or wish.look_at.tzinfo is None):
+        raise InvalidInputError("look_at", "is missing", "a moment with its zone")
+
+
+def _check_field(field: str, text: str, limit: int, needed: bool) -> None:  # noqa: FBT001
+    check_text(text, field)
+    if len(text) > limit:
+        raise InvalidInputError(field, f"has {len(text)} characters", f"at most {limit}")
+    if needed and not text.strip():
+        raise InvalidInputError(field, "is empty", WHAT[field])
+
+
+def check_typing(wish: Wish, destinations: Sequence[str]) -> None:
+    """What may make a second message is asked for only by who types what it is about.
+
+    Raises:
+        NotAllowedError: it was not typed.
+    """
+    if wish.kind != Kind.SEND_OTHERWISE:
+        return
+    refusal = gates.typing_refused(gates.expected_typing(list(destinations)), wish.typed)
+    if refusal is not None:
+        raise NotAllowedError(refusal)

@@ -1,0 +1,1 @@
+"""Decisions of people, and the gates before them."""
