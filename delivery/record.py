@@ -17,6 +17,7 @@ from delivery.tasks import hint
 from ledgers import execution, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import Json, sha256
+from ledgers.errors import LostWriteError
 from ledgers.execution import Lease
 from ledgers.identity import Place, delivery_id, idempotency_key, recognizer
 from ledgers.models import Delivery, Installation, Step
@@ -122,6 +123,8 @@ def _insert(step: Step, message: Prepared, installation: Installation) -> None:
         while chunk := list(islice(rows, CHUNK)):
             columns = [list(column) for column in zip(*chunk, strict=True)]
             cursor.execute(_INSERT, [row.pk, *columns, message.channel.pk, step.run_id])
+            if cursor.rowcount != len(chunk):
+                raise LostWriteError(f"{cursor.rowcount} of {len(chunk)} deliveries recorded")
 
 
 def _deliveries(

@@ -41,5 +41,9 @@ class RunEndedError(LedgerError):
     """The run is completed; a new unit of work needs a run of its own."""
 
 
+class LostWriteError(LedgerError):
+    """A statement reported fewer rows than it must have written; all of it was rolled back."""
+
+
 class NotFoundError(LedgerError):
     """No row has this name."""

@@ -18,6 +18,7 @@ from ledgers.errors import (
     InvalidValueError,
     LeaseHeldError,
     LeaseLostError,
+    LostWriteError,
     RunEndedError,
 )
 from ledgers.models import Run, Step
@@ -233,7 +234,7 @@ def complete_step(
             raise LeaseLostError(
                 f"step {lease.step_id!r}: your lease ran out and another process started it."
             )
-        Step.objects.filter(pk=step.pk).update(
+        completed = Step.objects.filter(pk=step.pk).update(
             status=StepStatus.COMPLETED,
             result=text,
             result_ref=result_ref,
@@ -242,6 +243,8 @@ def complete_step(
             lease_until=None,
             finished_at=ClockTimestamp(),
         )
+        if completed != 1:  # its row is locked: only a write that was lost comes to this
+            raise LostWriteError(f"step {lease.step_id!r} was not completed")
         log("complete_step", "agent", step=step)
         return Completion(json.loads(text), first=True)
 

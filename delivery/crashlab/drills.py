@@ -15,10 +15,11 @@ Drill = Callable[[Scene], None]
 class Terms:
     """What the provider of a drill promises.
 
-    `window_s`: seconds for which it honours a key, 0 for none. `look_ups`: whether it can be asked.
+    `window_leases`: for how many leases of the channel it honours a key, 0 for none. `look_ups`:
+    whether it can be asked. `part_limit`: the most units of text in one message, 0 for no limit.
     """
 
-    window_s: float = 0.0
+    window_leases: float = 0.0
     look_ups: bool = False
     resend_after_absent: bool = False
     part_limit: int = 0
@@ -39,6 +40,7 @@ class Boundary:
     terms: Terms = field(default=Terms())
     attempts: int = 1
     effects: int = 1
+    destinations: int = 1
     simulator_only: bool = False
 
 
@@ -115,7 +117,7 @@ def claimed_then_killed(scene: Scene) -> None:
 
 
 LOOKING = Terms(look_ups=True)
-KEYED = Terms(window_s=86_400)
+KEYED = Terms(window_leases=1000)
 
 CLASSICAL: tuple[Boundary, ...] = (
     Boundary(1, "before-the-result", before_the_result, "delivered"),

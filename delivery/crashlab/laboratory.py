@@ -36,7 +36,7 @@ class Laboratory:
 
     def run(self, boundary: Boundary) -> Row:
         """Run one drill and check what it must come to."""
-        scene = self.scene(boundary.terms)
+        scene = self.scene(boundary.terms, boundary.destinations)
         boundary.drill(scene)
         return row_of(boundary, scene, scene.tally())
 
@@ -44,7 +44,8 @@ class Laboratory:
         """A scene with `count` destinations."""
         token = secrets.token_hex(4)
         to = tuple(f"room:{token}-{number}" for number in range(1, count + 1))
-        self.recipient.behave(f"room:{token}-1", dedupe_s=terms.window_s)
+        for room in to:
+            self.recipient.behave(room, dedupe_s=terms.window_leases * self.pace.lease_s)
         return Scene(
             parent=self.parent,
             recipient=self.recipient,
@@ -62,7 +63,7 @@ class Laboratory:
             slug=f"crashlab-{token}",
             adapter="simulator",
             credential=credential,
-            settings=_settings(self.recipient.url, terms),
+            settings=self._settings(terms),
             lease_s=self.pace.lease_s,
             deadline_s=self.pace.deadline_s,
             margin_s=self.pace.margin_s,
@@ -72,15 +73,14 @@ class Laboratory:
             for_testing=True,
         )
 
-
-def _settings(url: str, terms: Terms) -> dict[str, object]:
-    looks = dict.fromkeys(("look_up_by_key", "look_up_by_id", "scan"), terms.look_ups)
-    return {
-        "url": url,
-        "dedupe_window_s": terms.window_s,
-        "part_limit": terms.part_limit,
-        **looks,
-    }
+    def _settings(self, terms: Terms) -> dict[str, object]:
+        looks = dict.fromkeys(("look_up_by_key", "look_up_by_id", "scan"), terms.look_ups)
+        return {
+            "url": self.recipient.url,
+            "dedupe_window_s": terms.window_leases * self.pace.lease_s,
+            "part_limit": terms.part_limit,
+            **looks,
+        }
 
 
 def row_of(boundary: Boundary, scene: Scene, tally: Tally) -> Row:

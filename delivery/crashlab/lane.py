@@ -4,6 +4,10 @@ Drills run beside other channels' deliveries, which they must not touch; and wit
 order of points is the same each time.
 """
 
+from collections.abc import Callable
+
+from django.db import InterfaceError, OperationalError, connection
+
 from delivery.heartbeat import new_identity
 from delivery.reconcile import Search, settle_searches
 from delivery.settle import settle
@@ -36,6 +40,17 @@ class Lane:
         jobs = open_wave(claimed, mark, self._who)
         for job in jobs:
             job.run()
-        settle([job for job in jobs if isinstance(job, Call)], self._who.name)
-        settle_searches([job for job in jobs if isinstance(job, Search)], self._who.name)
+        calls = [job for job in jobs if isinstance(job, Call)]
+        searches = [job for job in jobs if isinstance(job, Search)]
+        _write(lambda: settle(calls, self._who.name))
+        _write(lambda: settle_searches(searches, self._who.name))
         return len(claimed)
+
+
+def _write(write: Callable[[], object]) -> None:
+    """Write; once more on another connection if this one was lost. Only the write, no call."""
+    try:
+        write()
+    except (OperationalError, InterfaceError):
+        connection.close()
+        write()

@@ -1,10 +1,12 @@
 """The warm parent: loads the project once and forks a child for each order.
 
-`python -m delivery.crashlab.parent FD` takes orders from a socket, one JSON line each, and tells
-what becomes of the children. It has one thread and no connection, so that a fork is clean. A fork
-takes a few milliseconds; a fresh start would take a second, most of it spent in imports.
+`python -m delivery.crashlab.parent FD [MODULE …]` loads the modules, takes orders from a socket,
+one JSON line each, and tells what becomes of the children. It has one thread and no connection, so
+that a fork is clean. A fork takes a few milliseconds; a fresh start would take a second, most of it
+spent in imports.
 """
 
+import gc
 import json
 import os
 import selectors
@@ -27,8 +29,9 @@ RESULT, LOG, ERROR = "result.json", "log", "error"
 def main() -> None:
     """Load the project, say so, serve until whoever started this is gone."""
     django.setup()
-    for module in PRELOADED:
+    for module in (*PRELOADED, *sys.argv[2:]):
         import_module(module)
+    gc.freeze()  # what all children share is not looked at, and so not copied, in each of them
     _check_that_forks_are_clean()
     Parent(socket.socket(fileno=int(sys.argv[1]))).serve()
 

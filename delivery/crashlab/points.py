@@ -25,11 +25,14 @@ def die() -> None:
 
 
 def freeze() -> None:
-    """SIGSTOP this very process, every thread of it, until somebody lets it go on."""
-    os.kill(os.getpid(), signal.SIGSTOP)
+    """SIGSTOP this very process, every thread of it, until somebody lets it go on.
+
+    Sent to this thread: a signal to the process may let it run on for a moment.
+    """
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
-ACTS: Mapping[str, Act] = {"kill": die, "stop": freeze}
+ACTS: dict[str, Act] = {"kill": die, "stop": freeze}
 
 
 @dataclass(slots=True)

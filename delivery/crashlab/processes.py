@@ -19,6 +19,7 @@ from delivery.crashlab.parent import ERROR, LOG, RESULT
 from delivery.crashlab.points import POINTS, points_of
 
 LIMIT_S = 30.0
+PARENT = "delivery.crashlab.parent"
 
 
 class ChildError(Exception):
@@ -98,13 +99,14 @@ class Child:
 class WarmParent:
     """A parent process that was started here; its children are reached through it alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, *preloaded: str) -> None:
+        """Start it. `preloaded`: modules of tasks that it loads besides the laboratory's own."""
         ours, theirs = socket.socketpair()
         self._scratch = TemporaryDirectory(prefix="crashlab-")
         self._children: dict[int, Child] = {}
         self._count = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "delivery.crashlab.parent", str(theirs.fileno())],
+            [sys.executable, "-m", PARENT, str(theirs.fileno()), *preloaded],
             cwd=settings.BASE_DIR,
             env={**os.environ, "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE},
             pass_fds=[theirs.fileno()],

@@ -37,6 +37,7 @@ class Scene:
     """One drill's own corner of the ledger.
 
     `pass_s`: lets so many seconds pass, by waiting or otherwise. `worker_task`: what a worker does.
+    `forgotten`: submissions that the ledger cannot know of.
     """
 
     parent: WarmParent
@@ -48,23 +49,19 @@ class Scene:
     run_id: str = field(default_factory=lambda: f"crashlab-{secrets.token_hex(6)}")
     worker_task: str = "delivery.crashlab.tasks:work"
     kills: int = 0
+    forgotten: int = 0
     complaints: list[str] = field(default_factory=list)
 
     # Processes
 
     def agent(self, *, to: tuple[str, ...] | None = None, **more: Any) -> Child:
         """An agent that records the run's one message."""
-        return self.parent.fork(
-            "delivery.crashlab.tasks:record",
-            run_id=self.run_id,
-            message={
-                "channel": self.channel.slug,
-                "to": to or self.to,
-                "content": self.text,
-            },
-            lease_s=self.channel.lease_s,
-            **more,
-        )
+        return self.parent.fork("delivery.crashlab.tasks:record", **self.work(to), **more)
+
+    def work(self, to: tuple[str, ...] | None = None) -> dict[str, Any]:
+        """What an agent has to do in this scene, as arguments of `tasks.record`."""
+        message = {"channel": self.channel.slug, "to": to or self.to, "content": self.text}
+        return {"run_id": self.run_id, "message": message, "lease_s": self.channel.lease_s}
 
     def worker(self, **more: Any) -> Child:
         """A worker on this scene's channel."""
@@ -156,7 +153,7 @@ class Scene:
             f" {attempts} attempts, {row.status})"
             for wrong, claim in (
                 (effects > self._parts(), "acted on twice"),
-                (submissions > attempts, "more submissions than attempts"),
+                (submissions > attempts + self.forgotten, "more submissions than attempts"),
                 (row.status in NOT_SENT and effects, "claimed not sent, and acted on"),
                 (row.status == DeliveryStatus.DELIVERED and not effects, "claimed delivered"),
             )

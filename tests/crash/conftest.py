@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -11,15 +12,16 @@ from delivery.crashlab.processes import WarmParent
 from delivery.crashlab.report import Row, table, verdict
 from delivery.simulator.client import Simulator
 from tests.crash import clock
+from tests.crash.surveyed import survey_table
 
-ROW = "crashlab"
+ROW, SURVEY = "crashlab", "survey"
 Noting = Callable[[Row], Row]
 
 
 @pytest.fixture(scope="session")
 def parent(django_db_setup: None) -> Iterator[WarmParent]:
     """Forks clean processes on this session's database."""
-    with WarmParent() as parent:
+    with WarmParent("tests.crash.tasks") as parent:
         yield parent
 
 
@@ -39,7 +41,8 @@ def recipient(recipient_process: Simulator) -> Simulator:
 @pytest.fixture
 def laboratory(transactional_db: None, parent: WarmParent, recipient: Simulator) -> Laboratory:
     """Drills on the tests' database, with the usual lease and deadline, and no waiting."""
-    return Laboratory(parent, recipient, clock.pass_s, Pace(60, 10, 5))
+    pace = Pace(lease_s=60, deadline_s=10, margin_s=5)
+    return Laboratory(parent, recipient, clock.pass_s, pace, "tests.crash.tasks:lane")
 
 
 @pytest.fixture
@@ -54,14 +57,18 @@ def noted(record_property: Callable[[str, object], None]) -> Noting:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The table of all drills, whichever process ran them, and the verdict in one line."""
-    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
-    rows = [
-        Row(**json.loads(value))
-        for report in reports
-        for name, value in report.user_properties
-        if name == ROW
-    ]
+    """The tables of all drills and surveys, whichever process made them, and the verdict."""
+    rows = sorted((Row(**row) for row in _noted(terminalreporter, ROW)), key=_place)
     if rows:
-        rows.sort(key=lambda row: (row.number, row.name))
         terminalreporter.write_line(f"\n{table(rows)}\n\n{verdict(rows)}")
+    if surveys := _noted(terminalreporter, SURVEY):
+        terminalreporter.write_line(f"\n{survey_table(surveys)}")
+
+
+def _noted(terminalreporter: pytest.TerminalReporter, name: str) -> list[dict[str, Any]]:
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    return [json.loads(v) for report in reports for n, v in report.user_properties if n == name]
+
+
+def _place(row: Row) -> tuple[int, str]:
+    return row.number, row.name

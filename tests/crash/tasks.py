@@ -13,24 +13,40 @@ from django.db import IntegrityError, OperationalError, connection
 
 from delivery import agent, hooks, worker
 from delivery.channels import connections
-from delivery.crashlab.points import POINTS, arm, freeze, note
-from delivery.crashlab.tasks import GATE, Armed, work
+from delivery.crashlab import points
+from delivery.crashlab import tasks as laboratory_tasks
+from delivery.crashlab.points import POINTS, freeze, note
+from delivery.crashlab.tasks import Armed, record, work
 from delivery.facts import AttemptFact
+from delivery.pool import Job, Pool
 from delivery.worker import Worker
+from ledgers.models import OutboxItem
+from tests.crash import clock
+from tests.crash.track import walked
 
 Execute = Callable[..., Any]
 
 
-def shift(folder: Path, *, channel: int = 0, gated: bool = False, armed: Armed = None) -> int:
-    """A real worker, on every channel, until nothing is due; how much it claimed."""
-    del channel
-    arm(folder, armed)
-    if gated:
-        note(folder / POINTS, GATE)
-        freeze()
-    one = Worker("shift", 4)
-    one.run_shift(60)
-    return one.claimed
+def lane(folder: Path, **how: Any) -> int:
+    """`delivery.crashlab.tasks.work`, where time passes as it does in these tests."""
+    with mock.patch.dict(points.ACTS, {"stop": clock.sleep}):
+        return work(folder, **how)
+
+
+def shift(folder: Path, **how: Any) -> int:
+    """The same, with the real worker and its threads, on every channel."""
+    with mock.patch.object(laboratory_tasks, "Lane", _Shift):
+        return lane(folder, **{"channel": 0, **how})
+
+
+class _Shift:
+    def __init__(self, channel: int) -> None:
+        del channel
+        self._worker = Worker("shift", 4)
+
+    def work(self) -> int:
+        self._worker.run_shift(60)
+        return self._worker.claimed
 
 
 def blind(folder: Path, *, channel: int, armed: Armed = None) -> int:
@@ -118,3 +134,49 @@ def suicidal_agent(
     except agent.CrashLoopError:
         return "crash_loop"
     return "ended"
+
+
+class _Serial(Pool):
+    """Makes each call where it is handed out, so that points come in the same order each time."""
+
+    def start(self, job: Job) -> None:
+        self.busy += 1
+        job.run()
+        self._done.append(job)
+        self.interrupt()
+
+
+def _serial_shift() -> None:
+    with (
+        mock.patch.object(worker, "Pool", _Serial),
+        mock.patch.object(worker, "DATABASE_PAUSE_S", 0),
+        mock.patch.object(worker, "DRAIN_S", 2),
+    ):
+        Worker("shift", 4).run_shift(5)
+
+
+def walk_agent(folder: Path, *, mode: str, number: int, run: dict[str, Any]) -> list[str]:
+    """Record, along a track; the names of the points it passed."""
+    with walked(folder, mode, number) as track:
+        record(folder, **run)
+    return track.passed
+
+
+def walk_worker(folder: Path, *, mode: str, number: int, run: dict[str, Any]) -> list[str]:
+    """Work what is due, along a track; the names of the points it passed."""
+    del run
+    with walked(folder, mode, number) as track:
+        _serial_shift()
+    return track.passed
+
+
+def recover(folder: Path, *, run: dict[str, Any], outlive_s: float) -> bool:
+    """Clean processes come back, again and again as leases run out; whether all came to rest."""
+    clock.pass_s(outlive_s)
+    record(folder, **run)
+    for _ in range(8):
+        _serial_shift()
+        if not OutboxItem.objects.exists():
+            return True
+        clock.pass_s(outlive_s)
+    return False

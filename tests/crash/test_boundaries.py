@@ -6,12 +6,14 @@ import pytest
 
 from delivery.crashlab.drills import CLASSICAL, Boundary
 from delivery.crashlab.laboratory import Laboratory
+from delivery.crashlab.later import LATER
 from tests.crash.conftest import Noting
 
-BY_NAME = {one.name: one for one in CLASSICAL}
+BOUNDARIES = CLASSICAL + LATER
+BY_NAME = {one.name: one for one in BOUNDARIES}
 
 
-@pytest.mark.parametrize("boundary", CLASSICAL, ids=lambda one: one.name)
+@pytest.mark.parametrize("boundary", BOUNDARIES, ids=lambda one: one.name)
 def test_a_kill_at_this_boundary_breaks_nothing(
     boundary: Boundary, laboratory: Laboratory, noted: Noting
 ) -> None:
@@ -20,7 +22,7 @@ def test_a_kill_at_this_boundary_breaks_nothing(
     assert not row.broken, row.broken
 
 
-@pytest.mark.parametrize("boundary", CLASSICAL, ids=lambda one: one.name)
+@pytest.mark.parametrize("boundary", BOUNDARIES, ids=lambda one: one.name)
 def test_a_kill_of_a_worker_with_threads_breaks_nothing_either(
     boundary: Boundary, laboratory: Laboratory
 ) -> None:
