@@ -244,5 +244,7 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         # Its debug lines show addresses, and an address can hold a secret.
         "urllib3": {"level": "WARNING"},
+        # Says of every sign-in that it has nothing to say.
+        "axes": {"level": "WARNING"},
     },
 }
