@@ -50,7 +50,7 @@ class LastCheck:
             return f"held: {stop_sign.reason}"
         if now >= self.lease_limit:
             return "the lease would not outlive the call"
-        if self.decision_limit is not None and now > self.decision_limit:
+        if self.decision_limit is not None and now >= self.decision_limit:
             return "the moment until which it could be sent has passed"
         return ""
 
