@@ -249,6 +249,8 @@ def begin(openings: Sequence[Opening]) -> dict[int, Opened]:
 
     Besides the guard of every move, the item must still be leased by the database clock: a worker
     that took too long to decide finds nothing to do here.
+    And a second generation does not begin once an earlier one has arrived after all: that raises
+    the earlier one's version only.
     """
     if not openings:
         return {}
@@ -276,6 +278,9 @@ moved AS (
         key_first_used_at = COALESCE(d.key_first_used_at, clock_timestamp())
     FROM want w JOIN ledgers_outboxitem o ON o.delivery_id = w.id {_GUARD}
       AND o.leased AND o.due_at > clock_timestamp()
+      AND (d.generation = 1 OR NOT EXISTS (
+        SELECT 1 FROM ledgers_delivery e WHERE e.message_id = d.message_id
+          AND e.destination = d.destination AND e.part = d.part AND e.status = 'delivered'))
     RETURNING d.id, d.row_version, d.fence, d.attempt_count, d.idempotency_key, d.body_hash,
               o.due_at AS lease_until, w.status, w.rule, w.inputs, w.actor
 ),
