@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from delivery.facts import Facts
+from delivery.facts import COUNTED, Facts
 from delivery.timing import after, asked_pause_s, backoff_s
 from ledgers.states import DeliveryStatus
 
@@ -270,6 +270,8 @@ def _quiet_at(facts: Facts) -> datetime | None:
     ends = [a.ended_by for a in facts.own if a.ambiguous]
     if facts.rewound_at is not None:
         ends.append(facts.rewound_at)
+        if sum(a.outcome not in COUNTED for a in facts.own[-2:]) == 2:
+            pause = max(pause, FREE_PAUSE_S)
     if not ends:
         return None
     return after(max(ends), facts.policy.processing_s)
