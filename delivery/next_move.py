@@ -18,6 +18,9 @@ from ledgers.states import DeliveryStatus
 # so this only bounds what a lost wake-up costs.
 HOLD_RECHECK_S = 30.0
 
+# What costs no attempt again and again costs so many seconds each time: no budget ends it.
+FREE_PAUSE_S = 1.0
+
 
 class Kind(StrEnum):
     """What is to be done."""
