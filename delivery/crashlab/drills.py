@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from delivery import agent
 from delivery.crashlab.scene import Scene
 from delivery.crashlab.tasks import MESSAGE
-from delivery.simulator.client import Simulator
 
 Drill = Callable[[Scene], None]
 
@@ -23,6 +22,10 @@ class Terms:
     look_ups: bool = False
     resend_after_absent: bool = False
     part_limit: int = 0
+
+    @property
+    def parts(self) -> bool:
+        return self.part_limit > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,12 @@ def accepted_killed_by_itself(scene: Scene) -> None:
 
 def accepted_answer_withheld(scene: Scene) -> None:
     """The recipient has acted and still holds its answer when the worker is killed from outside."""
-    assert isinstance(scene.recipient, Simulator)  # noqa: S101  see `simulator_only`
-    scene.recipient.behave(scene.to[0], "accept_and_wait")
+    scene.simulated.behave(scene.to[0], "accept_and_wait")
     scene.agent().answer()
     worker = scene.worker()
-    scene.recipient.wait_for("effects", to=scene.to[0])
+    scene.simulated.wait_for("effects", to=scene.to[0])
     scene.kill(worker)
-    scene.recipient.release()
+    scene.simulated.release()
     scene.restart()
 
 

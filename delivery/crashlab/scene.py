@@ -4,21 +4,16 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from delivery.crashlab.counting import Recipient, Seen
 from delivery.crashlab.processes import Child, WarmParent
+from delivery.simulator.client import Simulator
 from ledgers import verify
-from ledgers.models import Attempt, Channel, Delivery, OutboxItem
+from ledgers.models import Channel, Delivery, OutboxItem
 from ledgers.states import NOT_SENT, DeliveryStatus
 
 ROUNDS = 8  # leases that a drill outlives until everything must be at rest
-
-
-class Recipient(Protocol):
-    """Counts what arrived at a destination: what it acted on, and complete submissions."""
-
-    def effects(self, to: str, /) -> int: ...
-    def submissions(self, to: str, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +37,7 @@ class Scene:
 
     parent: WarmParent
     recipient: Recipient
+    simulator: Simulator | None
     channel: Channel
     pass_s: Callable[[float], None]
     to: tuple[str, ...]
@@ -100,12 +96,19 @@ class Scene:
         """Let new workers work until a machine has nothing left to do."""
         for _ in range(ROUNDS):
             self.worker().answer()
-            if not OutboxItem.objects.filter(channel=self.channel).exists():
+            if not OutboxItem.objects.filter(delivery__in=self.deliveries).exists():
                 return
             self.outlive_leases()
         self.complaints.append("a machine still has something to do")
 
     # What it came to
+
+    @property
+    def simulated(self) -> Simulator:
+        """The simulated recipient, for a drill that cannot do without one."""
+        if self.simulator is None:
+            raise TypeError("this drill needs a simulated recipient")
+        return self.simulator
 
     def check(self, holds: bool, claim: str) -> None:  # noqa: FBT001  reads as a sentence
         """Note a claim that does not hold."""
@@ -124,38 +127,32 @@ class Scene:
     def tally(self) -> Tally:
         """Count, and check everything that must hold whatever was killed."""
         rows = self.deliveries
-        for row in rows:
-            self.complaints.extend(self._complaints(row))
-        if len(rows) != len(self.to) * self._parts():
+        seen = [self.recipient.seen(row) for row in rows]
+        for row, one in zip(rows, seen, strict=True):
+            self.complaints.extend(self._complaints(row, one))
+        if len({row.destination for row in rows}) != len(self.to):
             self.complaints.append(f"{len(rows)} identities for {len(self.to)} destinations")
         for verdict in verify.broken(verify.verify()):
             self.complaints.append(f"{verdict.name}: {', '.join(verdict.offenders)}")
         return Tally(
             kills=self.kills,
             attempts=sum(row.attempt_count for row in rows),
-            effects=sum(self.recipient.effects(to) for to in self.to),
+            effects=sum(one.effects for one in seen),
             statuses=self.statuses,
             broken=tuple(self.complaints),
         )
 
-    def _parts(self) -> int:
-        return max((row.part for row in self.deliveries), default=1)
-
-    def _complaints(self, row: Delivery) -> list[str]:
-        """What the ledger claims about one destination, against what the recipient saw."""
-        effects = self.recipient.effects(row.destination)
-        submissions = self.recipient.submissions(row.destination)
-        attempts = Attempt.objects.filter(
-            delivery__message=row.message_id, delivery__destination=row.destination
-        ).count()
+    def _complaints(self, row: Delivery, seen: Seen) -> list[str]:
+        """What the ledger claims about one delivery, against what the recipient saw of it."""
+        delivered = row.status == DeliveryStatus.DELIVERED
         return [
-            f"{row.destination}: {claim} ({effects} effects, {submissions} submissions,"
-            f" {attempts} attempts, {row.status})"
+            f"{row.destination}: {claim} ({seen}, {row.attempt_count} attempts, {row.status})"
             for wrong, claim in (
-                (effects > self._parts(), "acted on twice"),
-                (submissions > attempts + self.forgotten, "more submissions than attempts"),
-                (row.status in NOT_SENT and effects, "claimed not sent, and acted on"),
-                (row.status == DeliveryStatus.DELIVERED and not effects, "claimed delivered"),
+                (not seen.certain, "could not be counted"),
+                (seen.effects > 1, "acted on twice"),
+                (seen.submissions > row.attempt_count + self.forgotten, "sent without attempt"),
+                (row.status in NOT_SENT and seen.effects, "claimed not sent, and acted on"),
+                (delivered and seen.certain and not seen.effects, "claimed delivered"),
             )
             if wrong
         ]

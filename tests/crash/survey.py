@@ -9,7 +9,6 @@ from delivery.crashlab.laboratory import Laboratory
 from delivery.crashlab.processes import Child
 from delivery.crashlab.scene import Scene
 from delivery.crashlab.tasks import record
-from delivery.simulator.client import Simulator
 from ledgers import verify
 from tests.crash.track import Mode, free_idle_transactions
 
@@ -51,9 +50,8 @@ def _recorded(scene: Scene) -> None:
 
 def _unknown(scene: Scene) -> None:
     """Everything was accepted, no answer came, and it is time to search."""
-    assert isinstance(scene.recipient, Simulator)
     for to in scene.to:
-        scene.recipient.behave(to, "accept_and_reset")
+        scene.simulated.behave(to, "accept_and_reset")
     record(Path(), **scene.work())
     scene.worker().answer()
     scene.outlive_leases()

@@ -140,10 +140,10 @@ class _Serial(Pool):
     """Makes each call where it is handed out, so that points come in the same order each time."""
 
     def start(self, job: Job) -> None:
-        self.busy += 1
-        job.run()
-        self._done.append(job)
-        self.interrupt()
+        self.running.add(job)
+        self._jobs.put(job)
+        self._jobs.put(None)
+        self._work()
 
 
 def _serial_shift() -> None:

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.crashlab.drills import CLASSICAL, Boundary
-from delivery.crashlab.laboratory import Laboratory
-from delivery.crashlab.later import LATER
+from delivery.crashlab.drills import Boundary
+from delivery.crashlab.laboratory import BOUNDARIES, Laboratory
 from tests.crash.conftest import Noting
 
-BOUNDARIES = CLASSICAL + LATER
 BY_NAME = {one.name: one for one in BOUNDARIES}
 
 
