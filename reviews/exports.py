@@ -14,6 +14,7 @@ from io import StringIO
 from typing import Any
 
 from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from ledgers.clock import database_now
 from ledgers.models import Attempt, Delivery, Event, Evidence, Installation
@@ -29,7 +30,7 @@ Row = dict[str, Any]
 def rows(events: QuerySet[Event]) -> Iterator[Row]:
     """Each event with the authority of its attempt, as plain values."""
     named = events.annotate(
-        run_name=F("run__run_id"),
+        run_name=Coalesce("run__run_id", "delivery__message__step__run__run_id"),
         delivery_name=F("delivery__delivery_id"),
         destination=F("delivery__destination"),
         channel=F("delivery__message__channel__slug"),

@@ -25,7 +25,7 @@ class Glance:
     held_reason: str
     beat_at: datetime | None
     last_beat_at: datetime | None
-    waiting: int = 0
+    waiting: int
 
     @property
     def silent(self) -> bool:
@@ -58,7 +58,9 @@ SELECT clock_timestamp(),
     i.held_at, i.held_reason,
     (SELECT max(beat_at) FROM delivery_worker WHERE stopped_at IS NULL
         AND beat_at > clock_timestamp() - interval '7 days'),
-    (SELECT max(beat_at) FROM delivery_worker)
+    (SELECT max(beat_at) FROM delivery_worker),
+    (SELECT count(*) FROM reviews_decision WHERE stage = 'requested'
+        AND expires_at > clock_timestamp())
 FROM ledgers_installation i"""
 
 

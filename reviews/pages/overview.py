@@ -12,6 +12,7 @@ from ledgers.models import Channel, Delivery
 from reviews.attention import BY_NAME, Count, counts, rows_of
 from reviews.charts.ages import ages
 from reviews.charts.hours import hours_chart
+from reviews.glance import glance
 from reviews.liveness import Sign, signs
 from reviews.numbers import per_channel
 from reviews.pages.registry import Menu, page
@@ -50,6 +51,7 @@ def _context() -> dict[str, Any]:
         "channels": channels,
         "hours": remembered("chart", LONG_S, lambda: hours_chart(database_now())),
         "ages": remembered("ages", SHORT_S, ages),
+        "waiting": remembered("waiting", SHORT_S, lambda: glance().waiting),
         "updated": remembered("updated", SHORT_S, database_now),
     }
 

@@ -23,7 +23,7 @@ def pause(request: HttpRequest, slug: str) -> HttpResponseBase:
 
     def act() -> str:
         switches.pause(row, _reason(request), actor(request))
-        return f"{slug} is paused. What is owed waits."
+        return f"The channel {slug} is paused. What is owed waits."
 
     return _done(request, act, reverse("admin:channel", args=[slug]))
 
@@ -35,7 +35,7 @@ def resume(request: HttpRequest, slug: str) -> HttpResponseBase:
 
     def act() -> str:
         switches.resume(row, _seen(request), _reason(request), actor(request))
-        return f"{slug} is open again."
+        return f"The channel {slug} is open again."
 
     return _done(request, act, reverse("admin:channel", args=[slug]))
 

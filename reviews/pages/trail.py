@@ -25,7 +25,10 @@ HEAVY = (
 @page("trail", "trail/", menu=Menu("Look up", "Trail", 90))
 def trail(request: HttpRequest) -> HttpResponseBase:
     """One page of events, the latest first; older ones by the number of the last one shown."""
-    filters = asked(request.GET)
+    return _shown(request, asked(request.GET))
+
+
+def _shown(request: HttpRequest, filters: Asked) -> HttpResponseBase:
     rows = list(_with_names(filters)[: SHOWN + 1])
     context: dict[str, Any] = {
         "filters": filters,
@@ -38,7 +41,8 @@ def trail(request: HttpRequest) -> HttpResponseBase:
         "formats": FORMATS,
         "may_export": may(request, "export_trail"),
     }
-    return show(request, "console/trail.html", "Trail", context)
+    status = 400 if filters.problems else 200
+    return show(request, "console/trail.html", "Trail", context, status=status)
 
 
 @page("trail_export", "trail/export/<slug:form>/", "export_trail", kind="export")
@@ -48,6 +52,8 @@ def trail_export(request: HttpRequest, form: str) -> HttpResponseBase:
         raise Http404(f"There is no export called {form}.")
     kind, ending, made = FORMATS[form]
     filters = asked(request.GET)
+    if filters.problems:
+        return _shown(request, filters)
     log("export", actor(request), detail={"format": form, "filters": dict(filters.given)})
     name = f"trail-{database_now():%Y%m%d-%H%M%S}.{ending}"
     return StreamingHttpResponse(
