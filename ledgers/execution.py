@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.db import connection, transaction
 from django.db.models import F, Q
 
+from ledgers import holder
 from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, storable
 from ledgers.clock import ClockTimestamp
 from ledgers.errors import (
@@ -70,7 +71,8 @@ def start_step(
         step_id: its name within the run.
         input: what it works from; only its hash is kept, to recognise the same work again.
         version: raise it to do the step anew on purpose, with other input.
-        lease_s: seconds after which a silent process counts as dead; renew in time.
+        lease_s: seconds after which a silent process counts as dead; renew in time. One that was
+            killed on this host counts as dead at once.
 
     Raises:
         ConflictError: the step was started with another input under this version.
@@ -84,7 +86,8 @@ def start_step(
     _check_lease(lease_s)
     digest = sha256(canonical_json(input, "input"))
     with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=run.pk)
+        # No key: a late completion, which has the step's row, may still write events of the run.
+        run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         step = Step.objects.filter(run=run, step_id=step_id, version=version).first()
         if step is None:
             return _start_new(run, step_id, version, digest, lease_s)
@@ -96,17 +99,26 @@ def start_step(
             )
         if step.status == StepStatus.COMPLETED:
             return _lease(run, step, done=True)
+        _end_lease_of_the_dead(step)
         stopped = run.status == RunStatus.CRASH_LOOP or _mark_death(step, run)
         taken = not stopped and _take(run, step, lease_s)
     # Outside the transaction: a death that was found is recorded even if the start is refused.
     if stopped:
         raise CrashLoopError(crash_loop_text(run))
+    if step.status == StepStatus.COMPLETED:  # by its dead holder's last commit, a moment ago
+        return _lease(run, step, done=True)
     if not taken:
-        raise LeaseHeldError(
-            f"step {step_id!r} of run {run.run_id!r} is being worked on by another process"
-            f" until {step.lease_until:%H:%M:%S} UTC. Wait, or let its lease run out."
-        )
+        raise LeaseHeldError(_held_text(run, step))
     return _lease(run, step)
+
+
+def _held_text(run: Run, step: Step) -> str:
+    until = f"{step.lease_until:%Y-%m-%d %H:%M:%S}" if step.lease_until else "?"
+    return (
+        f"step {step.step_id!r} of run {run.run_id!r} is held by {holder.worded(step.holder)};"
+        f" its lease ends at {until} UTC unless it is renewed. Wait for it, with wait_s=…, or end"
+        " that process: on this host its lease is then over at once."
+    )
 
 
 def _check_version(version: object) -> None:
@@ -131,17 +143,27 @@ def _start_new(run: Run, step_id: str, version: int, digest: str, lease_s: float
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO ledgers_step (run_id, step_id, version, input_hash, status, result,"
-            " result_ref, result_hash, announces, lease_until, fence, starts, deaths, error,"
-            " started_at, finished_at)"
+            " result_ref, result_hash, announces, lease_until, holder, fence, starts, deaths,"
+            " error, started_at, finished_at)"
             " VALUES (%s, %s, %s, %s, 'running', NULL, '', '', '[]', clock_timestamp()"
-            " + make_interval(secs => %s), nextval('ledgers_fence'), 1, 0, '', clock_timestamp(),"
-            " NULL) RETURNING id",
-            [run.pk, step_id, version, digest, lease_s],
+            " + make_interval(secs => %s), %s, nextval('ledgers_fence'), 1, 0, '',"
+            " clock_timestamp(), NULL) RETURNING id",
+            [run.pk, step_id, version, digest, lease_s, holder.present()],
         )
         (pk,) = cursor.fetchone()
     step = Step.objects.get(pk=pk)
     log("start_step", run.agent, step=step, detail={"starts": 1})
     return _lease(run, step)
+
+
+def _end_lease_of_the_dead(step: Step) -> None:
+    """End the lease of a process that was killed on this host: nobody is left to keep it.
+
+    Zero rows: it completed, failed or was started anew since it was read.
+    """
+    if step.status == StepStatus.RUNNING and holder.is_gone(step.holder):
+        held = Step.objects.filter(pk=step.pk, fence=step.fence, status=StepStatus.RUNNING)
+        held.filter(lease_until__gt=ClockTimestamp()).update(lease_until=ClockTimestamp())
 
 
 def _mark_death(step: Step, run: Run) -> bool:
@@ -155,7 +177,8 @@ def _mark_death(step: Step, run: Run) -> bool:
     if not dead.exclude(deaths__gte=F("starts")).update(deaths=F("deaths") + 1):
         return False
     step.refresh_from_db()
-    log("step_died", run.agent, step=step, detail={"deaths": step.deaths})
+    detail = {"deaths": step.deaths, "holder": step.holder}
+    log("step_died", run.agent, step=step, detail=detail)
     if step.deaths < DEATHS_ALLOWED or _everything_dies(step):
         return False
     Run.objects.filter(pk=run.pk).update(status=RunStatus.CRASH_LOOP, finished_at=None)
@@ -169,10 +192,10 @@ def _take(run: Run, step: Step, lease_s: float) -> bool:
         cursor.execute(
             "UPDATE ledgers_step SET status = 'running', fence = nextval('ledgers_fence'),"
             " starts = starts + 1, error = '', started_at = clock_timestamp(), finished_at = NULL,"
-            " lease_until = clock_timestamp() + make_interval(secs => %s)"
+            " lease_until = clock_timestamp() + make_interval(secs => %s), holder = %s"
             " WHERE id = %s AND (status = 'failed' OR (status = 'running' AND lease_until <="
             " clock_timestamp()))",
-            [lease_s, step.pk],
+            [lease_s, holder.present(), step.pk],
         )
         # Zero rows: its lease is held.
         taken: bool = cursor.rowcount == 1
@@ -191,7 +214,7 @@ def _everything_dies(step: Step) -> bool:
 
 
 def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
-    """Extend a running step's lease by `lease_s` seconds from now.
+    """Extend a running step's lease by `lease_s` seconds from now; the caller is its holder.
 
     Raises:
         LeaseLostError: another process has started the step, or it has ended.
@@ -200,9 +223,9 @@ def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
     _check_lease(lease_s)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE ledgers_step SET lease_until = clock_timestamp() + make_interval(secs => %s)"
-            " WHERE id = %s AND fence = %s AND status = 'running'",
-            [lease_s, lease.step_pk, lease.fence],
+            "UPDATE ledgers_step SET lease_until = clock_timestamp() + make_interval(secs => %s),"
+            " holder = %s WHERE id = %s AND fence = %s AND status = 'running'",
+            [lease_s, holder.present(), lease.step_pk, lease.fence],
         )
         if cursor.rowcount != 1:
             raise LeaseLostError(f"step {lease.step_id!r} is no longer yours; stop working on it.")

@@ -47,6 +47,9 @@ class Step(models.Model):
     # Names of the messages this step owes, declared when it completed.
     announces = models.JSONField(default=list, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
+    # The process that took or renewed the lease last, so that its death need not be waited for;
+    # kept when the step ends. See `ledgers.holder`.
+    holder = models.CharField(max_length=250, blank=True, db_default="")
     fence = models.BigIntegerField(default=0)
     starts = models.PositiveIntegerField(default=0)
     # Starts whose lease ran out without an end.

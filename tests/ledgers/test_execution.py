@@ -112,7 +112,7 @@ def test_a_new_version_is_done_anew_beside_the_old_one(run: Run) -> None:
 def test_a_step_under_a_lease_is_refused_to_others(run: Run) -> None:
     execution.start_step(run, "write")
 
-    with pytest.raises(LeaseHeldError, match="another process until"):
+    with pytest.raises(LeaseHeldError, match=r"held by this very process; its lease ends"):
         execution.start_step(run, "write")
 
     assert step_row().starts == 1
