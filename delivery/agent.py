@@ -16,11 +16,15 @@ blocking call has an async twin whose name begins with `a` (that of `wait` is `a
 this module configures Django if nobody did.
 """
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError, InterfaceError
 
 from delivery.setup import ensure_django
 
@@ -69,6 +73,11 @@ __all__ = [
     "owed",
     "run",
 ]
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0  # between two looks at a lease that is waited for
+LONGEST_WAIT_S = execution.LONGEST_LEASE_S
 
 acancel = sync_to_async(cancel)
 aowed = sync_to_async(owed)
@@ -179,6 +188,7 @@ class Run:
         input: Json = None,  # noqa: A002  the caller's word for it
         version: int = 1,
         lease_s: float = execution.DEFAULT_LEASE_S,
+        wait_s: float = 0,
     ) -> Step:
         """Start a unit of work, or learn that it is done.
 
@@ -186,20 +196,22 @@ class Run:
             step_id: its name within the run.
             input: what it works from; another input under the same name is a conflict.
             version: raise it to do the step anew on purpose.
-            lease_s: seconds after which a silent process counts as dead.
+            lease_s: seconds after which a silent process counts as dead. One that was killed on
+                this host counts as dead at once.
+            wait_s: how long to wait, at most, for another process that is at it.
 
         Raises:
             ConflictError: it was started with another input.
-            LeaseHeldError: another process is at it.
+            LeaseHeldError: another process is at it, and who and until when.
             CrashLoopError: it killed its process too often; a person must look.
-            InvalidValueError: a name or the input cannot be kept.
+            InvalidValueError: a name, the input or a time cannot be kept.
         """
-        lease = execution.start_step(
-            self._row, step_id, input=input, version=version, lease_s=lease_s
-        )
-        step = Step(lease)
-        self._open.append(step)
-        return step
+        for pause_s in _pauses(wait_s):
+            try:
+                return self._start(step_id, input, version, lease_s)
+            except LeaseHeldError:
+                time.sleep(pause_s)
+        return self._start(step_id, input, version, lease_s)
 
     async def astep(
         self,
@@ -208,11 +220,25 @@ class Run:
         input: Json = None,  # noqa: A002
         version: int = 1,
         lease_s: float = execution.DEFAULT_LEASE_S,
+        wait_s: float = 0,
     ) -> Step:
         """`step`, for async code."""
-        return await sync_to_async(self.step)(
-            step_id, input=input, version=version, lease_s=lease_s
+        start = sync_to_async(self._start)
+        for pause_s in _pauses(wait_s):
+            try:
+                return await start(step_id, input, version, lease_s)
+            except LeaseHeldError:
+                await asyncio.sleep(pause_s)
+        return await start(step_id, input, version, lease_s)
+
+    def _start(self, step_id: str, given: Json, version: int, lease_s: float) -> Step:
+        """Here, and not in the caller: a task that is cancelled meanwhile still gives it back."""
+        lease = execution.start_step(
+            self._row, step_id, input=given, version=version, lease_s=lease_s
         )
+        step = Step(lease)
+        self._open.append(step)
+        return step
 
     @property
     def run_id(self) -> str:
@@ -238,16 +264,24 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Only an ordinary exception is an end. A process that is being killed says nothing, and
-        # its leases run out.
-        if isinstance(error, Exception):
-            text = f"{type(error).__name__}: {error}"
-            for step in self._open:
-                if not step.done:
-                    step.fail(text)
-            runs.end_run(self._row, text)
-        elif error is None:
+        if error is None:
             runs.end_run(self._row)
+            return
+        try:
+            self._give_up(error)
+        except (DatabaseError, InterfaceError) as trouble:
+            # The caller's exception is what counts. The leases end by themselves: with this
+            # process on this host, in time on any other.
+            log.warning("run %s was left as it is: %s", self.run_id, trouble)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Release what is open: an interrupted agent may be started again at once."""
+        left = [step for step in self._open if not step.done]
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        for step in left:
+            step.fail(text)
+        clean = isinstance(error, SystemExit) and not error.code and not left
+        runs.end_run(self._row, "" if clean else text)
 
     async def __aenter__(self) -> Self:
         return await sync_to_async(self.__enter__)()
@@ -261,6 +295,23 @@ class Run:
         await sync_to_async(self.__exit__)(kind, error, trace)
 
 
+def _pauses(wait_s: object) -> Iterator[float]:
+    """Pauses that grow, for `wait_s` seconds from the first one on.
+
+    Raises:
+        InvalidValueError: that is no time to wait.
+    """
+    if not isinstance(wait_s, int | float) or not 0 <= wait_s <= LONGEST_WAIT_S:
+        raise InvalidValueError(
+            "wait_s", f"is {wait_s!r}", f"seconds, from 0 to {LONGEST_WAIT_S:.0f}"
+        )
+    give_up = time.monotonic() + wait_s
+    pause_s = FIRST_PAUSE_S
+    while (left_s := give_up - time.monotonic()) > 0:
+        yield min(pause_s, left_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
 def run(run_id: str, *, agent: str, trigger_key: str | None = None) -> Run:
     """Open a run: `with run(...) as run:` or `async with run(...) as run:`.
 
@@ -269,7 +320,10 @@ def run(run_id: str, *, agent: str, trigger_key: str | None = None) -> Run:
         agent: the name of the agent.
         trigger_key: what started it; the same trigger twice is the same run.
 
-    Leaving the block ends the run: completed if every step is, failed on an exception. Entering it
-    raises `CrashLoopError` where a person must look first, and `InvalidValueError` for bad names.
+    Leaving the block ends the run: completed if every step is. On an exception of any kind, Ctrl-C
+    and a cancelled task too, its open steps and the run are failed, and may be started again at
+    once. So may those of a process that was killed on this host; another host's are waited for
+    until their leases end. Entering it raises `CrashLoopError` where a person must look first, and
+    `InvalidValueError` for bad names.
     """
     return Run(run_id, agent, trigger_key)

@@ -67,7 +67,7 @@ def test_an_error_in_async_code_fails_step_and_run(alerts: Channel) -> None:
     assert Run.objects.get().status == "failed"
 
 
-def test_a_cancelled_task_says_nothing_and_its_lease_runs_out(alerts: Channel) -> None:
+def test_a_cancelled_task_gives_its_steps_back(alerts: Channel) -> None:
     async def work() -> None:
         started = asyncio.Event()
 
@@ -81,11 +81,30 @@ def test_a_cancelled_task_says_nothing_and_its_lease_runs_out(alerts: Channel) -
         await started.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
 
     asyncio.run(work())
 
-    assert Step.objects.get().status == "running"
-    assert Run.objects.get().status == "running"
+    assert (Step.objects.get().status, Step.objects.get().error) == ("failed", "CancelledError")
+    assert (Run.objects.get().status, Run.objects.get().error) == ("failed", "CancelledError")
+
+
+def test_waiting_for_a_held_step_lets_its_holder_go_on(alerts: Channel) -> None:
+    async def work() -> bool:
+        async with agent.run("run-1", agent="tester") as first:
+            held = await first.astep("write")
+
+            async def finish() -> None:
+                await held.acomplete("done")
+
+            async with agent.run("run-1", agent="tester") as second:
+                with pytest.raises(agent.LeaseHeldError):
+                    await second.astep("write", wait_s=0.1)
+                waiting = asyncio.create_task(second.astep("write", wait_s=30))
+                await asyncio.create_task(finish())
+                return (await waiting).done
+
+    assert asyncio.run(work())
 
 
 def test_an_async_agent_may_give_a_step_up(alerts: Channel) -> None:

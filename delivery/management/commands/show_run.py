@@ -6,10 +6,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from delivery.standing import DeliveryStanding, Owed, owed
+from ledgers import holder
 from ledgers.management.command import Answer, LedgerCommand
 from ledgers.management.words import moment, pairs, plain, section, table
-from ledgers.models import Event, Run
-from ledgers.states import RunStatus
+from ledgers.models import Event, Run, Step
+from ledgers.states import RunStatus, StepStatus
 
 SHOWN = 40  # deliveries in the table unless --all
 URGENCY = ("unknown", "failed", "expired", "cancelled", "submitting", "pending", "delivered")
@@ -77,8 +78,8 @@ def _as_json(run: Run, known: Owed, drift: list[dict[str, Any]]) -> dict[str, An
 
 
 STEP_COLUMNS = (
-    "step_id", "version", "status", "starts", "deaths", "started_at", "finished_at", "result_hash",
-    "result_ref", "error",
+    "step_id", "version", "status", "starts", "deaths", "started_at", "lease_until", "holder",
+    "finished_at", "result_hash", "result_ref", "error",
 )  # fmt: skip
 
 
@@ -115,12 +116,22 @@ def _head(run: Run) -> str:
 
 
 def _steps(run: Run) -> str:
-    headers = ("step", "version", "status", "starts", "deaths", "finished", "error")
-    rows = [
-        (s.step_id, s.version, s.status, s.starts, s.deaths or "", moment(s.finished_at), s.error)
-        for s in run.steps.all()
-    ]
-    return table(headers, rows) or "no step yet"
+    headers = (
+        "step", "version", "status", "starts", "deaths", "held by", "lease ends", "finished",
+        "error",
+    )  # fmt: skip
+    return table(headers, [_step(s) for s in run.steps.all()]) or "no step yet"
+
+
+def _step(s: Step) -> tuple[object, ...]:
+    running = s.status == StepStatus.RUNNING
+    held_by = holder.worded(s.holder) if running else ""
+    if running and holder.is_gone(s.holder):
+        held_by += ", which is gone: it may be started again"
+    return (
+        s.step_id, s.version, s.status, s.starts, s.deaths or "", held_by, moment(s.lease_until),
+        moment(s.finished_at), s.error,
+    )  # fmt: skip
 
 
 def _deliveries(known: Owed, shown: int | None) -> str:
