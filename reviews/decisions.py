@@ -32,6 +32,7 @@ from reviews.wishes import Wish, check, check_typing
 from reviews.wording import clock
 
 MOVED = "it moved since it was looked at"
+WISHED = ("kind", "reason", "ticket", "note", "link", "look_at")
 LOOK = "a look at what it is now, and a new decision"
 
 
@@ -50,6 +51,21 @@ def decide(person: Person, wish: Wish, deliveries: Iterable[Delivery], about: st
     """
     draft = select(person, {row.pk: row.row_version for row in deliveries}, about)
     return request(person, wish, draft.pk)
+
+
+def fill(person: Person, wish: Wish, draft_id: int) -> Decision:
+    """Write down what is to be decided about a selection, so that it can be looked at before.
+
+    Raises:
+        NotAllowedError: it is no selection of theirs any more.
+    """
+    with transaction.atomic():
+        draft = _locked(draft_id)
+        _refuse_if(_not_a_draft(draft, person, database_now()))
+        for field in WISHED:
+            setattr(draft, field, getattr(wish, field))
+        draft.save(update_fields=WISHED)
+    return draft
 
 
 def request(person: Person, wish: Wish, draft_id: int) -> Decision:
@@ -164,7 +180,7 @@ def _already(decision: Decision, now: datetime) -> Refusal:
 
 def _write_down(decision: Decision, wish: Wish, now: datetime) -> None:
     limits = conduct()
-    for field in ("kind", "reason", "ticket", "note", "link", "look_at"):
+    for field in WISHED:
         setattr(decision, field, getattr(wish, field))
     decision.gate = gates.gate_of(wish.kind, limits)
     decision.requested_at = now

@@ -9,7 +9,7 @@ from ledgers.canonical import check_text
 from reviews import gates
 from reviews.errors import NotAllowedError
 from reviews.kinds import NEEDS, Kind
-from reviews.records import MAX_REASON
+from reviews.records import MAX_REASON, Decision
 
 LIMITS = {"reason": MAX_REASON, "note": MAX_REASON, "link": 1000, "ticket": 200}
 WHAT = {
@@ -41,6 +41,35 @@ class Wish:
     link: str = ""
     look_at: datetime | None = None
     typed: str = ""
+
+
+def kind_named(name: str) -> Kind:
+    """The decision of this name.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    if name not in Kind.values:
+        right = "one of: " + ", ".join(Kind.values)
+        raise InvalidInputError("kind", "names no decision", right)
+    return Kind(name)
+
+
+def wish_of(decision: Decision, typed: str = "") -> Wish:
+    """The wish that was written down with a selection.
+
+    Raises:
+        InvalidInputError: none was.
+    """
+    return Wish(
+        kind_named(decision.kind),
+        reason=decision.reason,
+        ticket=decision.ticket,
+        note=decision.note,
+        link=decision.link,
+        look_at=decision.look_at,
+        typed=typed,
+    )
 
 
 def check(wish: Wish) -> None:

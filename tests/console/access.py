@@ -11,7 +11,7 @@ NOT_LET_IN = frozenset({"outsider", "anonymous"})
 
 @dataclass(frozen=True)
 class Access:
-    """`args`: of its address; `channel` stands for a channel's slug, and so on."""
+    """`args`: of its address; what stands in braces is made by `tests.console.things`."""
 
     roles: frozenset[str] = SEES
     args: tuple[str, ...] = ()
@@ -21,6 +21,10 @@ class Access:
 
 OPERATES = frozenset({"operator-admin", "superuser"})
 EXPORTS = frozenset({"auditor", "superuser"})
+TRIAGES = frozenset({"triager", "superuser"})
+APPROVES = frozenset({"approver", "superuser"})
+# What each kind of decision takes is asked where it is made: pages, commands and code alike.
+DECIDES = TRIAGES | APPROVES
 
 ACCESS: dict[str, Access] = {
     "overview": Access(),
@@ -36,6 +40,26 @@ ACCESS: dict[str, Access] = {
     "release": Access(OPERATES, form={"reason": "drill is over"}),
     "trail": Access(),
     "trail_export": Access(EXPORTS, args=("csv",)),
+    "triage": Access(),
+    "triage_news": Access(query={"since": "2026-12-01T00:00:00+00:00"}),
+    "triage_take": Access(TRIAGES),
+    "triage_select": Access(DECIDES),
+    "delivery": Access(args=("{delivery}",)),
+    "delivery_decide": Access(
+        DECIDES, args=("{delivery}",), form={"kind": "leave", "reason": "nobody needs it"}
+    ),
+    "delivery_look": Access(TRIAGES, args=("{delivery}",)),
+    "delivery_later": Access(TRIAGES, args=("{delivery}",), form={"minutes": "5"}),
+    "delivery_take": Access(TRIAGES, args=("{delivery}",)),
+    "run": Access(args=("{run}",)),
+    "approvals": Access(),
+    "decision": Access(args=("{decision}",)),
+    "decision_live": Access(args=("{decision}",)),
+    "decision_fill": Access(DECIDES, args=("{decision}",)),
+    "decision_confirm": Access(DECIDES, args=("{decision}",)),
+    "decision_approve": Access(APPROVES, args=("{decision}",)),
+    "decision_refuse": Access(DECIDES, args=("{decision}",)),
+    "decision_undo": Access(DECIDES, args=("{decision}",)),
 }
 
 # Lists and records of the stock admin: which roles see them at all.

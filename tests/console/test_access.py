@@ -16,6 +16,7 @@ from tests.admin.pages import page, page_of
 from tests.console.access import ACCESS, CONTENTS, NOT_LET_IN, RECORDS, Access
 from tests.console.conftest import As
 from tests.console.people import EVERYBODY, browser_of, person
+from tests.console.things import address
 from tests.ledgers.rows import row_in
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 def ask(client: Client, name: str, access: Access) -> Any:
     """Open it as it is meant to be opened."""
-    url = reverse(f"admin:{name}", args=access.args)
+    url = address(name, access.args)
     if PAGES[name].kind == "action":
         return client.post(url, access.form)
     return client.get(url, access.query)
@@ -52,8 +53,11 @@ def test_a_page_opens_for_its_roles_and_for_nobody_else(name: str, channel: Chan
 
 
 @pytest.mark.parametrize("name", [n for n in ACCESS if n in load_pages()])
-def test_only_an_action_may_be_posted_to_and_only_posted_to(name: str, admin: Client) -> None:
-    url = reverse(f"admin:{name}", args=ACCESS[name].args)
+def test_only_an_action_may_be_posted_to_and_only_posted_to(
+    name: str, admin: Client, channel: Channel
+) -> None:
+    del channel
+    url = address(name, ACCESS[name].args)
     answer = admin.get(url) if PAGES[name].kind == "action" else admin.post(url, {})
 
     assert answer.status_code == 405

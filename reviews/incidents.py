@@ -1,0 +1,218 @@
+"""Unknown deliveries in the order of need, and the incidents that they fall into.
+
+An incident is one channel, one boundary, and a time without a pause of a quarter of an hour.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils.dateparse import parse_datetime
+
+from ledgers.clock import database_now
+from reviews.gates import CAP
+from reviews.plainly import BOUNDARIES
+
+GROUPED = 2_000  # the oldest so many are grouped into incidents
+PAGE = 50
+FIELDS = ("channel", "boundary", "from", "to")
+# As `plainly.boundary_key` names them.
+_BOUNDARY = """CASE
+    WHEN a.outcome IN ('mismatch', 'in_flight') THEN a.outcome
+    WHEN a.outcome = '' THEN 'lost'
+    WHEN a.outcome IS NULL AND d.rewound_at IS NOT NULL THEN 'restored'
+    ELSE COALESCE(a.phase, '') END"""
+# When the key stops protecting; NULL where none does any more.
+_CLOSES = """CASE WHEN m.contract->>'key' IS NOT NULL AND d.key_first_used_at
+        + make_interval(secs => (m.contract->'window'->>'seconds')::float8 - c.deadline_s
+            - c.margin_s) > %(now)s
+    THEN d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8
+        - c.deadline_s - c.margin_s) END"""
+_UNKNOWN = """
+FROM ledgers_delivery d
+JOIN ledgers_message m ON m.id = d.message_id
+JOIN ledgers_channel c ON c.id = m.channel_id
+LEFT JOIN LATERAL (
+    SELECT t.outcome, t.phase FROM ledgers_attempt t WHERE t.delivery_id = d.id
+    ORDER BY t.number DESC LIMIT 1
+) AS a ON true
+WHERE d.status = 'unknown' AND d.decision <> 'leave'"""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Deliveries that became unknown together."""
+
+    channel: str
+    boundary: str
+    first: datetime
+    last: datetime
+    count: int
+    closes: datetime | None
+    people: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return BOUNDARIES.get(self.boundary, self.boundary)
+
+    @property
+    def about(self) -> str:
+        """The incident as a decision keeps it."""
+        return f"{self.channel}: {self.words}, {self.first:%Y-%m-%d %H:%M} to {self.last:%H:%M} UTC"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What picks its rows again, in a form or an address. Later rows are later than `to`."""
+        return {
+            "channel": self.channel,
+            "boundary": self.boundary,
+            "from": self.first.isoformat(),
+            "to": self.last.isoformat(),
+        }
+
+
+def incidents() -> list[Incident]:
+    """The incidents among the oldest unknown deliveries: what closes first, then the oldest."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INCIDENTS, {"now": database_now(), "limit": GROUPED})
+        return [_incident(row) for row in cursor.fetchall()]
+
+
+def _incident(row: tuple[Any, ...]) -> Incident:
+    channel, boundary, first, last, count, closes, people = row
+    taken = tuple(name for name in people if name)
+    return Incident(channel, boundary, first, last, count, closes, taken)
+
+
+_INCIDENTS = f"""
+WITH u AS (
+    SELECT d.id, d.unknown_since, c.slug, {_BOUNDARY} AS boundary, {_CLOSES} AS closes
+    {_UNKNOWN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
+),
+gaps AS (
+    SELECT u.*, (unknown_since - lag(unknown_since) OVER w > interval '15 minutes')::int AS starts
+    FROM u WINDOW w AS (PARTITION BY slug, boundary ORDER BY unknown_since, id)
+),
+spans AS (
+    SELECT g.*, COALESCE(sum(starts) OVER w, 0) AS span
+    FROM gaps g WINDOW w AS (PARTITION BY slug, boundary ORDER BY unknown_since, id)
+)
+SELECT s.slug, s.boundary, min(s.unknown_since), max(s.unknown_since), count(*), min(s.closes),
+    array_agg(DISTINCT p.person)
+FROM spans s LEFT JOIN reviews_assignment p ON p.delivery_id = s.id
+GROUP BY s.slug, s.boundary, s.span ORDER BY min(s.closes) NULLS LAST, min(s.unknown_since)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which unknown deliveries: all (`whole`), those of one incident, or none."""
+
+    channel: str = ""
+    boundary: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    whole: bool = False
+
+    @property
+    def sql(self) -> str:
+        if self.whole:
+            return ""
+        return (
+            f" AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
+            " AND d.unknown_since BETWEEN %(since)s AND %(until)s"
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        names = ("channel", "boundary", "since", "until")
+        return {name: getattr(self, name) for name in names}
+
+
+NOTHING = Chosen()
+ALL = Chosen(whole=True)
+
+
+def chosen(fields: Any) -> Chosen:
+    """What an address or a form chooses. One that is not understood chooses nothing."""
+    given = {name: fields[name] for name in FIELDS if name in fields}
+    if not given:
+        return ALL
+    since, until = _moment(given.get("from", "")), _moment(given.get("to", ""))
+    plain = "\x00" not in "".join(given.values())
+    if set(given) != set(FIELDS) or since is None or until is None or not plain:
+        return NOTHING
+    return Chosen(given["channel"], given["boundary"], since, until)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One unknown delivery in the order of need."""
+
+    id: int
+    version: int
+    closes: datetime | None
+    since: datetime
+
+    @property
+    def cursor(self) -> str:
+        """What the next page begins after."""
+        closes = self.closes.isoformat() if self.closes else "never"
+        return f"{closes}~{self.since.isoformat()}~{self.id}"
+
+
+def places(which: Chosen, *, after: str = "", limit: int = PAGE) -> list[Place]:
+    """Unknown deliveries: whose key stops protecting first, then the longest unknown."""
+    if which is NOTHING:
+        return []
+    values = which.values | {"now": database_now(), "limit": limit}
+    begins = _after(after)
+    keyset = ""
+    if begins is not None:
+        keyset = (
+            " WHERE (COALESCE(closes, 'infinity'), since, id) > (%(closes)s, %(begun)s, %(id)s)"
+        )
+        values |= begins
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, version, closes, since FROM ("
+            f"SELECT d.id, d.row_version AS version, {_CLOSES} AS closes,"
+            f" d.unknown_since AS since {_UNKNOWN}{which.sql}) AS u{keyset}"
+            " ORDER BY COALESCE(closes, 'infinity'), since, id LIMIT %(limit)s",
+            values,
+        )
+        return [Place(*row) for row in cursor.fetchall()]
+
+
+def _after(cursor: str) -> dict[str, Any] | None:
+    closes, _, rest = cursor.partition("~")
+    since, _, number = rest.partition("~")
+    begun = _moment(since)
+    if begun is None or not number.isascii() or not number.isdigit() or len(number) > 18:
+        return None
+    at = "infinity" if closes == "never" else _moment(closes)
+    return {"closes": at, "begun": begun, "id": int(number)} if at else None
+
+
+def frozen(which: Chosen) -> dict[int, int]:
+    """The rows of an incident with their versions, for a decision about it; at most its cap."""
+    return {place.id: place.version for place in places(which, limit=CAP)}
+
+
+def arrived_since(moment: datetime) -> int:
+    """How many became unknown after this moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM ledgers_delivery WHERE status = 'unknown'"
+            " AND unknown_since > %s LIMIT 1000) AS u",
+            [moment],
+        )
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,42 @@
+"""Approvals: what waits for me, what I asked for, and what was decided lately."""
+
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from ledgers.clock import database_now
+from reviews.kinds import Gate, Stage
+from reviews.pages.registry import Menu, may, page
+from reviews.pages.shown import show
+from reviews.people import person_of
+from reviews.records import Decision
+
+LATELY = 30
+WAITING = 100
+
+
+@page("approvals", "approvals/", menu=Menu("Now", "Approvals", 30, "waiting"))
+def approvals(request: HttpRequest) -> HttpResponseBase:
+    """Each with what it is about, why, and how long it still waits."""
+    person, now = person_of(request.user), database_now()
+    waiting = list(_decisions(stage=Stage.REQUESTED, expires_at__gt=now)[:WAITING])
+    context: dict[str, Any] = {
+        "for_me": [one for one in waiting if _is_for(one, person.name)],
+        "mine": [one for one in waiting if one.requested_by == person.name],
+        "lately": list(
+            _decisions().exclude(stage=Stage.DRAFT).exclude(pk__in=[w.pk for w in waiting])[:LATELY]
+        ),
+        "now": now,
+        "may_approve": may(request, "approve"),
+    }
+    return show(request, "console/approvals.html", "Approvals", context)
+
+
+def _is_for(one: Decision, name: str) -> bool:
+    return one.requested_by != name or one.gate == Gate.ALONE
+
+
+def _decisions(**filters: Any) -> QuerySet[Decision]:
+    return Decision.objects.filter(**filters).annotate(number=Count("rows")).order_by("-pk")
