@@ -176,12 +176,13 @@ def _(j: Judged) -> bool:
     if j.move.kind != Kind.LOOK_UP:
         return True
     settled = j.scenario.settled(j.scenario.own) <= j.scenario.now
-    return j.true.own_doubt and settled and _may_look(j) and j.scenario.look == "due"
+    return j.true.own_doubt and settled and _may_look(j) and j.scenario.look != "later"
 
 
 def _may_look(j: Judged) -> bool:
     rounds = j.scenario.seen in LOOKS
-    return j.true.look_left and rounds < len(j.facts.policy.look_up_schedule)
+    asked = j.scenario.look == "asked"
+    return j.true.look_left and (asked or rounds < len(j.facts.policy.look_up_schedule))
 
 
 # --- When
@@ -232,7 +233,7 @@ def _by_the_table(j: Judged) -> str:
 def _key_first(j: Judged) -> bool:
     """A search so late that no room for the same key would be left is not waited for."""
     s = j.scenario
-    begun = max(s.settled(s.own), s.now - QUIET)  # no later than the schedule's first entry
+    begun = max(s.settled(s.own), s.now if s.look == "asked" else s.now - QUIET)
     at = s.now + NOT_OVER - QUIET if s.look == "later" else begun
     return j.true.same_key and at + 2 * (DEADLINE + MARGIN) >= s.first_used + s.window
 

@@ -43,7 +43,8 @@ class Scenario:
         decision: what a person decided last; `early`: before the attempts, else after them.
         rewound: `no`, or a restore after all attempts.
         key: none, or an open, closed or at this very moment closing window.
-        look: none, due, later or used. `soon`: the settle delay is not over.
+        look: none, due, later, used, or asked for by a person.
+        soon: the settle delay is not over.
     """
 
     own: int = 1
@@ -155,6 +156,7 @@ def build(scenario: Scenario) -> tuple[Facts, datetime]:
         rewound_from=moment(FORGOTTEN) if s.rewound else None,
         decision=s.decision,
         decided_at=moment(s.decided) if s.decision else None,
+        look_again_at=moment(s.now) if s.look == "asked" else None,
         earlier_part_open=s.earlier_part,
         unreadable="the content was erased" if s.unreadable else "",
         held=("channel paused: test",) if s.held else (),
@@ -206,7 +208,7 @@ def _sighting(s: Scenario, generation: int, kind: str) -> EvidenceFact:
 
 @cache
 def _policy(window: int, look: str, budget: int, pause_over: bool, automatic: bool) -> Policy:
-    schedules = {"none": (), "used": (), "due": (OVER,) * 3, "later": (NOT_OVER,) * 3}
+    schedules = {"none": (), "used": (), "asked": (), "due": (OVER,) * 3, "later": (NOT_OVER,) * 3}
     return Policy(
         retry_schedule=(OVER if pause_over else NOT_OVER,),
         look_up_schedule=schedules[look],
@@ -230,6 +232,7 @@ DECISIONS = tuple(
     for early in ((False, True) if decision else (False,))
 )
 FEWER_SIGHTINGS = ("absent", "absent-early", "absent-partly", "unclear", "found")
+FEWEST_SIGHTINGS = ("absent", "absent-early", "unclear")
 FLAGS = (False, True)
 # Histories that differ in what may have been accepted, by which generation, and what cleared it.
 KINDS = (
@@ -277,17 +280,20 @@ def _decided(s: Scenario) -> Iterator[Scenario]:
 
 def _promised(s: Scenario) -> Iterator[Scenario]:
     for key in ("none", "open", "closing"):
-        for look in ("none", "due", "later"):
+        for look in ("none", "due", "later", "asked"):
             for automatic in FLAGS if "absent" in {s.seen, s.seen_first} else (False,):
                 yield replace(s, key=key, look=look, automatic=automatic)
 
 
 def _stopped(s: Scenario) -> Iterator[Scenario]:
-    for withdrawn, expired, unreadable in product(FLAGS, FLAGS, FLAGS):
-        for budget in (1, 9) if s.tries else (9,):
+    """Up to two reasons to stop for good: of three, the first two that apply hide the third."""
+    for stops in product(FLAGS, repeat=4 if s.tries else 3):
+        if sum(stops) <= 2:
+            withdrawn, expired, unreadable, *used_up = stops
             yield replace(
-                s, withdrawn=withdrawn, expired=expired, unreadable=unreadable, budget=budget
-            )
+                s, withdrawn=withdrawn, expired=expired, unreadable=unreadable,
+                budget=1 if any(used_up) else 9,
+            )  # fmt: skip
 
 
 def _waiting(s: Scenario) -> Iterator[Scenario]:
@@ -315,7 +321,7 @@ def _tries() -> Iterator[str]:
 
 
 def _told(s: Scenario) -> Iterator[Scenario]:
-    sightings = ("", *(SIGHTINGS if len(s.tries) < 2 else FEWER_SIGHTINGS))
+    sightings = ("", *(SIGHTINGS, SIGHTINGS, FEWER_SIGHTINGS, FEWEST_SIGHTINGS)[len(s.tries)])
     promises = (("none", "due"), ("open", "used"), ("closed", "none"))
     for seen, (decision, early), (key, look) in product(sightings, DECISIONS, promises):
         yield replace(

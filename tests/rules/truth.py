@@ -90,7 +90,7 @@ def truth(s: Scenario) -> Truth:
         exhausted=sum(s.tries[i] not in "DT" for i in considered) >= s.budget,
         ready=_ready(s, own, considered),
         quiet=_quiet(s, own),
-        look_left=s.look in {"due", "later"},
+        look_left=s.look in {"due", "later", "asked"},
     )
 
 

@@ -47,6 +47,7 @@ _TABLE = {
     "cannot look": ("slash", "off"),
     "error": ("cross", "bad"),
     # decisions
+    "draft": ("minus", "off"),
     "requested": ("clock", "wait"),
     "approved": ("check", "good"),
     "executed": ("check", "good"),
