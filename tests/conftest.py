@@ -1,6 +1,7 @@
 """What every test gets: a database of its own kind, honest skips, and ledgers that hold."""
 
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -78,6 +79,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", []):
         if not hasattr(report, "wasxfail"):
             terminalreporter.write_line(f"skipped: {report.nodeid}: {_why(report)}")
+    for name, total in sorted(_counted(terminalreporter).items()):
+        terminalreporter.write_line(f"{name}: {total:,}")
+
+
+def _counted(terminalreporter: pytest.TerminalReporter) -> Counter[str]:
+    """What tests counted (`record_property`), added up over all of them."""
+    counted: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if isinstance(value, int):
+                counted[name] += value
+    return counted
 
 
 def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
