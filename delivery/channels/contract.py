@@ -226,6 +226,14 @@ class Adapter(ABC):
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
         """Put one submission on the wire, exactly one, and say what is known about it."""
 
+    def endpoint(self) -> str:
+        """Who answers on this channel, besides the destination: an address, a function.
+
+        A key, and a search that finds nothing, mean something only where the message went. A
+        channel that is pointed elsewhere therefore protects and clears nothing that went before.
+        """
+        return ""
+
     def route(self, destination: str) -> str:
         """What fails together: destinations behind one route share a circuit breaker.
 

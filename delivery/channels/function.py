@@ -1,27 +1,28 @@
 """Bring your own sender: the channel calls a Python function that you have already.
 
     def send(*, destination, payload, key, recognizer, deadline): …
-        return "the provider's id"        # or None, or an Outcome
+        return "the provider's id"        # or True or None where it names none, or an Outcome
 
 Your function must submit once: switch its client's own retries off. It may raise
 `delivery.errors.NotSentError` where nothing left, `RefusedError` where the recipient said no for
-good; after any other exception nobody can tell, so it counts as possibly accepted. An `async def`
-works too.
+good; after any other exception, and after any other answer, nobody can tell, so it counts as
+possibly accepted. An `async def` works too.
 
-A function cannot be killed. It runs in a thread of its own; if it has not returned at its
-deadline the worker waits `overrun_s` longer, since a late answer is still an answer, and then
-reports it as possibly accepted and goes on without it. Its thread lives on until it returns;
-while `MAX_OVERDUE` such threads of one function exist the channel is not ready.
+A function cannot be killed, and while it runs it may still send: the call lasts until it returns,
+and a late answer is an answer. An `async def` is cancelled at its deadline. While `MAX_OVERDUE`
+calls of one function are past their deadlines the channel is not ready.
 """
 
 import asyncio
 import inspect
 import json
+import os
 import re
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from reprlib import Repr
 from typing import Any, ClassVar
 
 from delivery.channels.answers import storable
@@ -50,8 +51,10 @@ _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _ARGUMENTS = ("destination", "payload", "key", "recognizer", "deadline")
 _RIGHT = "a text that your function understands, at most 1000 characters"
 
-_overdue: Counter[str] = Counter()
-_lock = threading.Lock()
+_WANTED = (
+    "return the provider's id (a text, or a whole number above 0), True or None where it names"
+    " none, or an Outcome; raise NotSentError or RefusedError where it was not accepted"
+)
 
 
 def _path(about: str, *, required: bool = False) -> Setting:
@@ -76,8 +79,10 @@ class FunctionAdapter(Adapter):
         "processing_s": number("Seconds until the look-up knows of a message.", default=0),
         "part_limit": number("Most units of text in a message; 0: no limit.", default=0),
         "part_unit": choice("What the limit counts.", "utf16", "code_points", "bytes"),
-        "overrun_s": number("Seconds past the deadline to wait for it.", default=30, most=600),
     }
+
+    def endpoint(self) -> str:
+        return str(self.option("path"))
 
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))
@@ -107,11 +112,11 @@ class FunctionAdapter(Adapter):
 
     def ready(self) -> str:
         path = self.option("path")
-        if _overdue[path] >= MAX_OVERDUE:
-            return f"{MAX_OVERDUE} calls of {path} have not returned since their deadlines"
+        if why := _hanging(path):
+            return why
         try:
             inspect.signature(load(path)).bind(**dict.fromkeys(_ARGUMENTS))
-        except Exception as error:  # noqa: BLE001  importing runs a stranger's code
+        except BaseException as error:  # noqa: BLE001  importing runs a stranger's code: a script's sys.exit() must not end the worker
             return f"{path} cannot be called with {', '.join(_ARGUMENTS)}: {worded(error)}"
         return ""
 
@@ -119,45 +124,54 @@ class FunctionAdapter(Adapter):
         if why := self.ready():
             return NotSent(why, tried=False)
         path = self.option("path")
-        arguments = {
-            "destination": rendered.destination,
-            "payload": json.loads(rendered.body),
-            "key": key,
-            "recognizer": rendered.extra["recognizer"],
-        }
-        running = _Running(load(path), arguments, journal)
-        return running.outcome_within(self.option("overrun_s"), path)
+        try:
+            function = load(path)
+            arguments = {
+                "destination": rendered.destination,
+                "payload": json.loads(rendered.body),
+                "key": key,
+                "recognizer": rendered.extra["recognizer"],
+            }
+            journal.reached("connected")
+            journal.before_first_byte()
+        except HeldBackError as held:
+            return NotSent(str(held), tried=False)
+        except BaseException as error:  # noqa: BLE001  it was not called, whatever this is
+            return NotSent(f"{path} was not called: {worded(error)}")
+        return _outcome(path, function, arguments, journal)
 
     def look_up(self, query: Query, deadline: float) -> Iterator[Finding]:
         path = self.option("look_up_path")
         if not path:
             return
         searched = f"{path}(key={query.key!r}, recognizer={query.recognizer!r})"
-        try:
-            said = load(path)(
-                key=query.key,
-                recognizer=query.recognizer,
-                destination=query.destination,
-                provider_message_id=query.provider_message_id,
-                since=query.since,
-                deadline=max(deadline - boottime(), 0.0),
-            )
-        except Exception as error:  # noqa: BLE001  a stranger's code: whatever it raises proves nothing
-            yield Finding("key_lookup", "inconclusive", searched, worded(error))
+        if why := _hanging(path):
+            yield Finding("key_lookup", "inconclusive", searched, why)
             return
-        yield self._finding(said, searched)
+        arguments = {
+            "key": query.key,
+            "recognizer": query.recognizer,
+            "destination": query.destination,
+            "provider_message_id": query.provider_message_id,
+            "since": query.since,
+        }
+        try:
+            finding = self._finding(_said(path, load(path), arguments, deadline), searched)
+        except BaseException as error:  # noqa: BLE001  a stranger's code: whatever it raises proves nothing
+            finding = Finding("key_lookup", "inconclusive", searched, worded(error))
+        yield finding
 
     def _finding(self, said: object, searched: str) -> Finding:
         """An id or True: found. False: absent, if declared authoritative. None proves nothing."""
         if isinstance(said, Finding):
             return said
-        if said is True or (isinstance(said, str) and said):
+        if said is True or (isinstance(said, str) and said.strip()):
             return Finding(
                 "key_lookup", "found", searched, "", said if isinstance(said, str) else ""
             )
         if said is False and self.option("look_up_authoritative"):
             return Finding("key_lookup", "absent", searched)
-        return Finding("key_lookup", "inconclusive", searched, f"the function said {said!r}"[:300])
+        return Finding("key_lookup", "inconclusive", searched, f"the function said {_shown(said)}")
 
 
 def load(path: str) -> Callable[..., Any]:
@@ -166,7 +180,7 @@ def load(path: str) -> Callable[..., Any]:
     Raises:
         ImportError, AttributeError, ValueError: if there is none.
         TypeError: if what is there cannot be called.
-        Exception: whatever its module raises when it is imported.
+        BaseException: whatever its module raises when it is imported.
     """
     module, _, name = path.rpartition(".")
     function = getattr(import_module(module), name)
@@ -177,69 +191,71 @@ def load(path: str) -> Callable[..., Any]:
 
 
 def worded(error: BaseException) -> str:
-    return storable(f"{type(error).__name__}: {error}"[:300])
+    try:
+        said = str(error)
+    except BaseException:  # noqa: BLE001  a stranger's __str__
+        said = "it cannot be shown"
+    return storable(f"{type(error).__name__}: {said}"[:300])
 
 
+# --- One call ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    """One call of a sender, in a daemon thread: it may hang without keeping the process alive."""
+    """A call that has not returned. `deadline`: on `boottime()`."""
 
-    def __init__(
-        self, function: Callable[..., Any], arguments: dict[str, Any], journal: Journal
-    ) -> None:
-        self._function = function
-        self._arguments = arguments
-        self._journal = journal
-        self._outcome: Outcome | None = None
-        self._done = threading.Event()
-        self._left_behind = False
-        self._called = False
+    path: str
+    deadline: float
 
-    def outcome_within(self, overrun_s: float, path: str) -> Outcome:
-        """What it ended in, if it does so by the deadline and `overrun_s` seconds more."""
-        seconds = max(self._journal.deadline - boottime(), 0.0) + overrun_s
-        threading.Thread(target=self._run, args=(path,), name=f"send {path}", daemon=True).start()
-        if self._done.wait(seconds) and self._outcome is not None:
-            return self._outcome
-        with _lock:
-            if self._outcome is not None:
-                return self._outcome
-            self._left_behind = True
-            _overdue[path] += 1
-        return Ambiguous(f"{path} has not returned {overrun_s:g} s after its deadline")
 
-    def _run(self, path: str) -> None:
-        try:
-            outcome: Outcome = self._call()
-        except BaseException as error:  # noqa: BLE001  SystemExit too must not end it in silence
-            ended = f"{path} ended with {worded(error)}"
-            outcome = Ambiguous(ended) if self._called else NotSent(ended)
-        with _lock:
-            self._outcome = outcome
-            if self._left_behind:
-                _overdue[path] -= 1
-        self._done.set()
+_running: set[_Running] = set()
+os.register_at_fork(after_in_child=_running.clear)  # the threads of these calls are the parent's
 
-    def _call(self) -> Outcome:
-        try:
-            self._journal.reached("connected")
-            self._journal.before_first_byte()
-        except HeldBackError as held:
-            return NotSent(str(held), tried=False)
-        self._called = True
-        self._journal.reached("writing")
-        try:
-            said = self._say()
-        except NotSentError as error:
-            return NotSent(worded(error))
-        except RefusedError as error:
-            return Refused(worded(error))
-        self._journal.reached("status")
-        return _outcome_of(said)
 
-    def _say(self) -> object:
-        """Call it; an `async def` under a real deadline, since a coroutine can be cancelled."""
-        left_s = max(self._journal.deadline - boottime(), 0.0)
-        said = self._function(**self._arguments, deadline=left_s)
+@contextmanager
+def _counted(path: str, deadline: float) -> Iterator[None]:
+    call = _Running(path, deadline)
+    _running.add(call)
+    try:
+        yield
+    finally:
+        _running.discard(call)
+
+
+def _hanging(path: str) -> str:
+    """Why this function must not be called now: too many calls of it are past their deadlines."""
+    now = boottime()
+    # Copied in one step: other threads add and discard meanwhile.
+    overdue = sum(call.path == path and call.deadline < now for call in tuple(_running))
+    if overdue < MAX_OVERDUE:
+        return ""
+    return f"{overdue} calls of {path} have not returned since their deadlines"
+
+
+def _outcome(
+    path: str, function: Callable[..., Any], arguments: dict[str, Any], journal: Journal
+) -> Outcome:
+    try:
+        journal.reached("writing")
+        said = _said(path, function, arguments, journal.deadline)
+        journal.reached("status")
+        return _meaning(path, said)
+    except NotSentError as error:
+        return NotSent(worded(error))
+    except RefusedError as error:
+        return Refused(worded(error))
+    except BaseException as error:  # noqa: BLE001  SystemExit too: it may have sent before
+        return Ambiguous(f"{path} ended with {worded(error)}")
+
+
+def _said(
+    path: str, function: Callable[..., Any], arguments: dict[str, Any], deadline: float
+) -> object:
+    """Call it in this very thread. An `async def` is cancelled at the deadline, as it can be."""
+    left_s = max(deadline - boottime(), 0.0)
+    with _counted(path, deadline):
+        said = function(**arguments, deadline=left_s)
         if not inspect.isawaitable(said):
             return said
 
@@ -249,10 +265,24 @@ class _Running:
         return asyncio.run(finish())
 
 
-def _outcome_of(said: object) -> Outcome:
-    """It returned, so it was accepted, unless it says otherwise by an outcome of its own."""
+def _meaning(path: str, said: object) -> Outcome:
+    """Accepted only if it says so: a client that returns its errors must not pass for a success."""
     if isinstance(said, Outcome):
         return said
-    if said is None or isinstance(said, str | int):
-        return Accepted("" if said is None else storable(str(said))[:200])
-    return Accepted(response=f"returned a {type(said).__name__}, which names no id")
+    if said is None or said is True:
+        return Accepted()
+    is_id = isinstance(said, int) and said > 0
+    if is_id or (isinstance(said, str) and said.strip()):
+        return Accepted(storable(str(said))[:200])
+    return Ambiguous(f"{path} returned {_shown(said)}, which tells nothing: {_WANTED}")
+
+
+def _shown(said: object) -> str:
+    """What a function returned, in a few words. Never raises."""
+    shortened = Repr()
+    shortened.maxstring = shortened.maxother = 120
+    try:
+        shown = shortened.repr(said)[:300]
+    except BaseException:  # noqa: BLE001  a stranger's __repr__
+        shown = "something that cannot be shown"
+    return storable(f"{shown} ({type(said).__name__})")

@@ -75,6 +75,9 @@ class SimulatorAdapter(Adapter):
         "processing_s": number("Seconds until a message can be found.", default=0),
     }
 
+    def endpoint(self) -> str:
+        return str(self.option("url"))
+
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))
         return Declaration(

@@ -29,10 +29,12 @@ class Said:
     raises: BaseException | None = None
     waits_for: threading.Event | None = None
     received: ClassVar[list[dict[str, Any]]] = []
+    threads: ClassVar[list[threading.Thread]] = []
 
 
 def told(**arguments: Any) -> Any:
     """Do as `Said` says."""
+    Said.threads.append(threading.current_thread())
     Said.received.append(arguments)
     if Said.waits_for is not None:
         Said.waits_for.wait(10)

@@ -31,8 +31,7 @@ def _simulator(url: str) -> tuple[Adapter, str]:
 
 
 def _function(url: str) -> tuple[Adapter, str]:
-    settings = {"path": "tests.channels.senders.post", "overrun_s": 0.2}
-    return FunctionAdapter(settings, lambda: ""), f"{url}/hook"
+    return FunctionAdapter({"path": "tests.channels.senders.post"}, lambda: ""), f"{url}/hook"
 
 
 MADE: Mapping[str, Callable[[str], tuple[Adapter, str]]] = {

@@ -1,8 +1,10 @@
 """A sender of one's own: what it gets, what its answers mean, and that it cannot hold a worker."""
 
+import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,12 +27,13 @@ RECOGNIZER = "dlvq2mx9kabcdefghijkl"
 def nothing_said_yet() -> Iterator[None]:
     Said.returns, Said.raises, Said.waits_for = None, None, None
     Said.received.clear()
+    Said.threads.clear()
     yield
     _let_go()
 
 
 def _let_go() -> None:
-    """Let threads return that a test left behind."""
+    """Let threads return that a failed test left waiting."""
     if Said.waits_for is not None:
         Said.waits_for.set()
 
@@ -63,19 +66,71 @@ def test_it_gets_everything_by_keyword() -> None:
     [
         ("m7", Accepted("m7")),
         (17, Accepted("17")),
-        ("", Accepted()),
+        (True, Accepted()),
         (None, Accepted()),
         ("a\x00b\ud800", Accepted("a\ufffdb?")),
         ("x" * 300, Accepted("x" * 200)),
         (Deferred("busy", 5.0), Deferred("busy", 5.0)),
         (Ambiguous("hm"), Ambiguous("hm")),
-        ({"id": 1}, Accepted(response="returned a dict, which names no id")),
     ],
 )
 def test_what_it_returns_is_the_id_or_the_outcome(returned: Any, outcome: Outcome) -> None:
     Said.returns = returned
 
     assert send(sender()) == outcome
+
+
+def _unstarted() -> Iterator[str]:
+    yield "id"
+
+
+class Unshowable:
+    """An answer of a stranger's class."""
+
+    def __repr__(self) -> str:
+        raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        False,
+        0,
+        -1,
+        10**5000,
+        1.5,
+        "",
+        " \n",
+        b"m7",
+        {"ok": False, "error": "channel_not_found"},
+        {"id": 1},
+        [],
+        ValueError("no"),
+        Accepted,
+        _unstarted(),
+        Future(),
+        Unshowable(),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_answer_that_names_no_id_is_no_acceptance(returned: Any) -> None:
+    Said.returns = returned
+
+    outcome = send(sender())
+
+    assert isinstance(outcome, Ambiguous)
+    assert TOLD in outcome.why
+    assert len(outcome.why) < 700
+
+
+def test_an_answer_that_tells_nothing_is_shown_with_what_would() -> None:
+    Said.returns = {"ok": False, "error": "channel_not_found"}
+
+    outcome = send(sender())
+
+    assert isinstance(outcome, Ambiguous)
+    assert "channel_not_found" in outcome.why
+    assert "return the provider's id" in outcome.why
 
 
 @pytest.mark.parametrize(
@@ -88,6 +143,7 @@ def test_what_it_returns_is_the_id_or_the_outcome(returned: Any, outcome: Outcom
         (SystemExit(3), Ambiguous),
         (KeyboardInterrupt(), Ambiguous),
         (GeneratorExit(), Ambiguous),
+        (asyncio.CancelledError(), Ambiguous),
     ],
 )
 def test_what_it_raises_is_unknown_unless_it_says_otherwise(
@@ -116,42 +172,54 @@ def test_a_coroutine_is_cancelled_at_its_deadline() -> None:
     assert "TimeoutError" in outcome.why
 
 
-def test_a_late_answer_is_still_an_answer() -> None:
+def test_a_late_answer_is_an_answer() -> None:
     Said.returns, Said.waits_for = "m7", threading.Event()
     threading.Timer(0.3, Said.waits_for.set).start()
 
-    assert send(sender(overrun_s=5), Notebook(seconds=0.1)) == Accepted("m7")
+    assert send(sender(), Notebook(seconds=0.05)) == Accepted("m7")
 
 
-def test_one_that_never_returns_is_left_behind() -> None:
+def test_a_call_lasts_until_it_returns_in_the_thread_that_made_it() -> None:
     Said.waits_for = threading.Event()
-    started = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(send, sender(), Notebook(seconds=0.05))
+        time.sleep(0.3)  # well past its deadline
 
-    outcome = send(sender(overrun_s=0.1), Notebook(seconds=0.1))
+        assert not call.done()
+        assert "ThreadPool" in Said.threads[0].name
+        Said.waits_for.set()
+        assert call.result(5) == Accepted()
 
-    assert isinstance(outcome, Ambiguous)
-    assert time.monotonic() - started < 2
 
-
-def test_too_many_left_behind_hold_the_channel_until_they_return(
+def test_too_many_overdue_calls_hold_the_channel_until_they_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(function, "MAX_OVERDUE", 2)
     Said.waits_for = threading.Event()
-    adapter = sender(overrun_s=0)
-    for _ in range(2):
-        send(adapter, Notebook(seconds=0.05))
+    adapter = sender()
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(send, adapter, Notebook(seconds=0.2)) for _ in range(2)]
+        _until(lambda: len(Said.received) == 2)
+        in_time = adapter.ready()
+        _until(lambda: adapter.ready() != "")
 
-    held = send(adapter)
+        held = send(adapter)
 
-    assert "have not returned" in adapter.ready()
-    assert held == NotSent(adapter.ready(), tried=False)
-    assert len(Said.received) == 2
-    Said.waits_for.set()
-    until = time.monotonic() + 5
-    while adapter.ready() and time.monotonic() < until:
-        time.sleep(0.005)  # two foreign threads end: there is nothing to wait on
+        assert in_time == ""
+        assert "have not returned" in adapter.ready()
+        assert held == NotSent(adapter.ready(), tried=False)
+        assert len(Said.received) == 2
+        assert sender("tests.channels.senders.told_async").ready() == ""
+        Said.waits_for.set()
+        assert [call.result(5) for call in calls] == [Accepted(), Accepted()]
     assert adapter.ready() == ""
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)  # a foreign thread's progress: there is nothing to wait on
 
 
 def test_a_surprise_before_it_is_called_is_not_sent() -> None:
@@ -171,6 +239,8 @@ def test_a_surprise_before_it_is_called_is_not_sent() -> None:
         "tests.channels.nowhere.send",
         "tests.channels.senders.NOT_CALLABLE",
         "tests.channels.senders.too_few",
+        "tests.channels.leaving_sender.send",
+        "tests.channels.senders.NOT_CALLABLE.nowhere",
         "",
     ],
 )
@@ -181,6 +251,17 @@ def test_a_function_that_cannot_be_called_holds_the_channel(path: str) -> None:
 
     assert adapter.ready()
     assert outcome == NotSent(adapter.ready(), tried=False)
+
+
+@pytest.mark.parametrize("raised", ["SystemExit", "KeyboardInterrupt", "GeneratorExit"])
+def test_a_module_that_ends_the_program_when_imported_holds_the_channel(
+    raised: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEAVES_WITH", raised)
+    adapter = sender("tests.channels.leaving_sender.send")
+
+    assert raised in adapter.ready()
+    assert "set MY_TOKEN first" in adapter.ready()
 
 
 # --- Content and destinations ------------------------------------------------------------------
@@ -262,6 +343,48 @@ def test_a_look_up_that_raises_proves_nothing() -> None:
 
     assert finding.verdict == "inconclusive"
     assert "OSError: down" in finding.why
+
+
+@pytest.mark.parametrize("raised", [SystemExit(1), KeyboardInterrupt(), GeneratorExit()], ids=repr)
+def test_a_look_up_that_would_end_the_program_proves_nothing(raised: BaseException) -> None:
+    Said.raises = raised
+
+    (finding,) = look_up(look_up_path=TOLD, look_up_authoritative=True)
+
+    assert finding.verdict == "inconclusive"
+    assert type(raised).__name__ in finding.why
+
+
+def test_a_look_up_whose_module_ends_the_program_proves_nothing() -> None:
+    (finding,) = look_up(look_up_path="tests.channels.leaving_sender.look")
+
+    assert finding.verdict == "inconclusive"
+    assert "SystemExit" in finding.why
+
+
+def test_a_look_up_may_be_a_coroutine() -> None:
+    Said.returns = "m7"
+
+    (finding,) = look_up(look_up_path="tests.channels.senders.told_async")
+
+    assert (finding.verdict, finding.provider_message_id) == ("found", "m7")
+
+
+def test_a_look_up_that_hangs_in_too_many_calls_is_not_called_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(function, "MAX_OVERDUE", 1)
+    Said.waits_for = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(send, sender(), Notebook(seconds=0.01))
+        _until(lambda: sender().ready() != "")
+
+        (finding,) = look_up(look_up_path=TOLD, look_up_authoritative=True)
+
+        assert (finding.verdict, len(Said.received)) == ("inconclusive", 1)
+        assert "have not returned" in finding.why
+        Said.waits_for.set()
+        hanging.result(5)
 
 
 def test_without_a_look_up_nothing_is_declared() -> None:
