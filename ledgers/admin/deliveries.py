@@ -80,8 +80,8 @@ class DeliveryAdmin(ReadOnlyAdmin):
         "message__id__exact",
         "message__step__run__id__exact",
     )
-    search_fields = ("destination",)
-    search_help_text = "Part of a destination; or all of an id, a key, a recognizer (dlv…)."
+    search_fields = ("destination__startswith",)
+    search_help_text = "The beginning of a destination; or an id, a key, a recognizer (dlv…)."
     fieldsets = (
         (
             None,
@@ -118,7 +118,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
     ) -> tuple[QuerySet[Delivery], bool]:
-        """Who pastes a name means the one that has it; all else is part of a destination."""
+        """Who pastes a name means the one that has it; all else begins a destination."""
         named = queryset.filter(pk__in=matching(search_term.strip()).values("pk"))
         if search_term and named.exists():
             return named, False
@@ -134,11 +134,11 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
     @admin.display(description="status", ordering="status")
     def state(self, delivery: Delivery) -> SafeString:
-        return status(delivery, delivery.status)
+        return status(delivery.status)
 
     @admin.display(description="status")
     def meaning(self, delivery: Delivery) -> SafeString:
-        return status(delivery, delivery.status, delivery.get_status_display())
+        return status(delivery.status, delivery.get_status_display())
 
     @admin.display(description="message")
     def message_link(self, delivery: Delivery) -> SafeString | str:

@@ -43,11 +43,11 @@ class RunAdmin(ReadOnlyAdmin):
 
     @admin.display(description="status", ordering="status")
     def state(self, run: Run) -> SafeString:
-        return status(run, run.status)
+        return status(run.status)
 
     @admin.display(description="status")
     def meaning(self, run: Run) -> SafeString:
-        return status(run, run.status, run.get_status_display())
+        return status(run.status, run.get_status_display())
 
     def steps(self, run: Run) -> SafeString:
         rows = run.steps.annotate(owed=Count("messages"))[:ROWS_SHOWN]

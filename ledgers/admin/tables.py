@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from ledgers.looks import look
+
 CONTENT_SHOWN = 4_000  # characters
 ROWS_SHOWN = 100
 
@@ -65,10 +67,17 @@ def moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}" if at else ""
 
 
-def status(row: Model, value: str, meaning: str = "") -> SafeString:
-    """A status as its word, with what it means beside it."""
-    words = f": {meaning}" if meaning else ""
-    return format_html('<span class="status status-{}">{}</span>{}', value, value, words)
+def status(value: str, meaning: str = "") -> SafeString:
+    """A status as its glyph, its word and its tone, with what it means beside it."""
+    shown = look(value)
+    return format_html(
+        '<span class="cf-status cf-{}"><svg class="cf-glyph" aria-hidden="true">'
+        '<use href="#cf-{}" /></svg>{}</span>{}',
+        shown.tone,
+        shown.glyph,
+        shown.word,
+        f": {meaning}" if meaning else "",
+    )
 
 
 def content(text: str | None, empty: str = "") -> SafeString | str:

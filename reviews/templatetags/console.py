@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.template.loader import get_template
 from django.utils import timezone
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from ledgers.admin.tables import content
+from ledgers.looks import look
 from ledgers.models import Event
-from reviews.looks import look
 from reviews.wording import ago, duration, exactly
 
 register = template.Library()
@@ -29,19 +30,26 @@ def htmx_config() -> str:
     return json.dumps(HTMX)
 
 
-@register.inclusion_tag("console/partials/status.html")
-def status(value: str, word: str = "") -> dict[str, Any]:
+@register.simple_tag
+def status(value: str, word: str = "") -> SafeString:
     """A status as its glyph, its word and its colour."""
     shown = look(str(value))
-    return {"look": shown, "word": word or shown.word}
+    return _part("status", {"look": shown, "word": word or shown.word})
 
 
-@register.inclusion_tag("console/partials/time.html")
-def moment(at: datetime | None, empty: str = "never") -> dict[str, Any]:
+@register.simple_tag
+def moment(at: datetime | None, empty: str = "never") -> SafeString:
     """A moment: how long ago, with the exact one (and its zone) beside it."""
     if at is None:
-        return {"at": None, "empty": empty}
-    return {"at": at, "relative": ago(at, timezone.now()), "absolute": exactly(at)}
+        return _part("time", {"at": None, "empty": empty})
+    words = {"at": at, "relative": ago(at, timezone.now()), "absolute": exactly(at)}
+    return _part("time", words)
+
+
+def _part(name: str, context: dict[str, Any]) -> SafeString:
+    """A partial without the line end of its file, which would stand before a full stop."""
+    text = get_template(f"console/partials/{name}.html").render(context)
+    return mark_safe(text.strip())  # noqa: S308  a template's own output
 
 
 @register.filter

@@ -12,10 +12,10 @@ from django.urls import reverse
 from delivery.models import Worker
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Refused
 from ledgers.clock import ClockTimestamp, database_now
+from ledgers.looks import TABLE, look
 from ledgers.models import Channel, Installation, Run
 from ledgers.states import DeliveryStatus, RunStatus, StepStatus
 from ledgers.states import DeliveryStatus as S
-from reviews.looks import TABLE, look
 from reviews.wording import ago, duration, exactly
 from tests.console.conftest import As
 from tests.factories import record
