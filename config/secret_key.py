@@ -4,32 +4,35 @@ import os
 import secrets
 from pathlib import Path
 
-from django.core.exceptions import ImproperlyConfigured
+from config.environment import WrongSettingError
 
 
 def kept_in(folder: Path, *, allowed: bool) -> str:
     """The key kept in `folder`, made on first use.
 
     Raises:
-        ImproperlyConfigured: not `allowed`; in production the key must be given, since several
-            machines must share it and a lost one invalidates every session.
+        WrongSettingError: the folder cannot be used; or not `allowed`: in production the key must
+            be given, since several machines share it and a lost one invalidates every session.
     """
     if not allowed:
-        raise ImproperlyConfigured(
-            "SECRET_KEY is not set. Set it in the environment or in .env to a long random text: "
-            "python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+        raise WrongSettingError(
+            "SECRET_KEY",
+            "is not set, and COUNTERFOIL_MODE is production",
+            "a long random text in the environment or in .env, as this makes one:"
+            " python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
         )
     path = folder / "secret.key"
     try:
-        return _read(path)
-    except FileNotFoundError:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_once(path, secrets.token_urlsafe(50))
-        return _read(path)
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="ascii")
+        if not path.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_once(path, secrets.token_urlsafe(50))
+        return path.read_text(encoding="ascii")
+    except OSError as error:
+        raise WrongSettingError(
+            "COUNTERFOIL_DATA",
+            f"is {str(folder)!r}, where {path.name} cannot be kept: {error.strerror}",
+            "a folder that this user may write",
+        ) from None
 
 
 def _write_once(path: Path, key: str) -> None:

@@ -5,42 +5,43 @@ secret key made on first use. `production`: nothing is made up, HTTPS only, and 
 an error at start-up.
 """
 
-import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import environ
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
 from config import databases, secret_key
+from config.environment import DAY_S, Environment, WrongSettingError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
-env.read_env(os.environ.get("COUNTERFOIL_ENV_FILE", BASE_DIR / ".env"))
+env = Environment(BASE_DIR / ".env")
 
 # --- Where it runs ---------------------------------------------------------------------------
-COUNTERFOIL_MODE: str = env.str("COUNTERFOIL_MODE", default="local")
-if COUNTERFOIL_MODE not in {"local", "production"}:
-    raise ImproperlyConfigured(
-        f"COUNTERFOIL_MODE is {COUNTERFOIL_MODE!r}; it must be local or production."
-    )
+COUNTERFOIL_MODE: str = env.one_of("COUNTERFOIL_MODE", ("local", "production"), "local")
 _production = COUNTERFOIL_MODE == "production"
-COUNTERFOIL_DATA: Path = (BASE_DIR / env.str("COUNTERFOIL_DATA", default=".data/main")).resolve()
-
-DEBUG = env.bool("COUNTERFOIL_DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="")
-if not SECRET_KEY:
-    SECRET_KEY = secret_key.kept_in(COUNTERFOIL_DATA, allowed=not _production)
-ALLOWED_HOSTS: list[str] = env.list(
-    "COUNTERFOIL_ALLOWED_HOSTS",
-    default=[] if _production else ["localhost", "127.0.0.1", "[::1]"],
+DATABASE_URL: str = env.text("DATABASE_URL")
+COUNTERFOIL_DATA: Path = env.folder(
+    "COUNTERFOIL_DATA", ".data/main", BASE_DIR, needed=not (_production and DATABASE_URL)
 )
-CSRF_TRUSTED_ORIGINS: list[str] = env.list("COUNTERFOIL_TRUSTED_ORIGINS", default=[])
+
+DEBUG: bool = env.flag("COUNTERFOIL_DEBUG", default=False)
+SECRET_KEY: str = env.text("SECRET_KEY") or secret_key.kept_in(
+    COUNTERFOIL_DATA, allowed=not _production
+)
+ALLOWED_HOSTS: list[str] = env.names(
+    "COUNTERFOIL_ALLOWED_HOSTS", [] if _production else ["localhost", "127.0.0.1", "[::1]"]
+)
+if not ALLOWED_HOSTS:
+    raise WrongSettingError(
+        "COUNTERFOIL_ALLOWED_HOSTS",
+        "is not set, and COUNTERFOIL_MODE is production",
+        "the names under which browsers reach the console, such as console.example.com",
+    )
+CSRF_TRUSTED_ORIGINS: list[str] = env.names("COUNTERFOIL_TRUSTED_ORIGINS")
 # What every page of the console says about where it runs, so that nobody takes one for another.
-COUNTERFOIL_ENVIRONMENT: str = env.str("COUNTERFOIL_ENVIRONMENT", default=COUNTERFOIL_MODE)[:20]
+COUNTERFOIL_ENVIRONMENT: str = env.text("COUNTERFOIL_ENVIRONMENT", COUNTERFOIL_MODE, most=20)
 
 # --- Apps ------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -93,19 +94,20 @@ TEMPLATES: list[dict[str, Any]] = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Database --------------------------------------------------------------------------------
-DATABASE_URL = env.str("DATABASE_URL", default="")
-COUNTERFOIL_STATEMENT_TIMEOUT_S: int = env.int("COUNTERFOIL_STATEMENT_TIMEOUT_S", default=60)
-COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S: int = env.int(
-    "COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S", default=30
+COUNTERFOIL_STATEMENT_TIMEOUT_S: int = env.whole(
+    "COUNTERFOIL_STATEMENT_TIMEOUT_S", 60, least=1, most=DAY_S
 )
-COUNTERFOIL_FSYNC: bool = env.bool("COUNTERFOIL_FSYNC", default=True)
+COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S: int = env.whole(
+    "COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S", 30, least=1, most=DAY_S
+)
+COUNTERFOIL_FSYNC: bool = env.flag("COUNTERFOIL_FSYNC", default=True)
 _limits = databases.Limits(
     statement_s=COUNTERFOIL_STATEMENT_TIMEOUT_S,
     idle_transaction_s=COUNTERFOIL_IDLE_TRANSACTION_TIMEOUT_S,
 )
 DATABASES = {
     "default": (
-        databases.from_url(env.db_url("DATABASE_URL"), _limits)
+        databases.from_url(env.database("DATABASE_URL"), _limits)
         if DATABASE_URL
         else databases.embedded(COUNTERFOIL_DATA, _limits, fsync=COUNTERFOIL_FSYNC)
     )
@@ -114,14 +116,11 @@ DATABASES = {
 # django-q2 keeps its clusters' heartbeats in the cache, so all processes must share one. A file
 # cache serves one machine without a database write per beat; name another for several machines.
 CACHES = {
-    "default": (
-        env.cache_url("COUNTERFOIL_CACHE_URL")
-        if env.str("COUNTERFOIL_CACHE_URL", default="")
-        else {
-            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
-            "LOCATION": COUNTERFOIL_DATA / "cache",
-        }
-    )
+    "default": env.cache("COUNTERFOIL_CACHE_URL")
+    or {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": COUNTERFOIL_DATA / "cache",
+    }
 }
 
 # --- django-q2 -------------------------------------------------------------------------------
@@ -146,19 +145,19 @@ Q_CLUSTER: dict[str, Any] = {
 
 # --- Workers ----------------------------------------------------------------------------------
 # Calls that one worker makes at the same time.
-COUNTERFOIL_CONCURRENCY: int = env.int("COUNTERFOIL_CONCURRENCY", default=32)
+COUNTERFOIL_CONCURRENCY: int = env.whole("COUNTERFOIL_CONCURRENCY", 32, least=1, most=1000)
 # On where a q cluster runs: recording then asks it for a shift. Off, its tasks would pile up.
-COUNTERFOIL_QCLUSTER: bool = env.bool("COUNTERFOIL_QCLUSTER", default=False)
+COUNTERFOIL_QCLUSTER: bool = env.flag("COUNTERFOIL_QCLUSTER", default=False)
 # What runs here, as every attempt records it: a version or a commit.
-COUNTERFOIL_BUILD: str = env.str("COUNTERFOIL_BUILD", default="unversioned")[:60]
+COUNTERFOIL_BUILD: str = env.text("COUNTERFOIL_BUILD", "unversioned", most=60)
 
 # --- Decisions --------------------------------------------------------------------------------
 # How many people decide here. With 1, what otherwise takes a second person takes a wait.
-COUNTERFOIL_APPROVERS: int = env.int("COUNTERFOIL_APPROVERS", default=2)
+COUNTERFOIL_APPROVERS: int = env.whole("COUNTERFOIL_APPROVERS", 2, least=1, most=1000)
 # For how long a person may take back what they let be sent; nothing leaves before.
-COUNTERFOIL_UNDO_S: float = env.float("COUNTERFOIL_UNDO_S", default=30.0)
+COUNTERFOIL_UNDO_S: float = env.number("COUNTERFOIL_UNDO_S", 30, least=0, most=DAY_S)
 # How old what the destination showed may be when somebody decides to send again.
-COUNTERFOIL_EVIDENCE_S: float = env.float("COUNTERFOIL_EVIDENCE_S", default=900.0)
+COUNTERFOIL_EVIDENCE_S: float = env.number("COUNTERFOIL_EVIDENCE_S", 900, least=0, most=7 * DAY_S)
 
 # --- Language and time -----------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"
@@ -201,7 +200,11 @@ SESSION_COOKIE_NAME = "counterfoil_session"
 CSRF_COOKIE_NAME = "counterfoil_csrf"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _production
-SECURE_HSTS_SECONDS = env.int("COUNTERFOIL_HSTS_S", default=31_536_000) if _production else 0
+SECURE_HSTS_SECONDS = (
+    env.whole("COUNTERFOIL_HSTS_S", 365 * DAY_S, least=0, most=2 * 365 * DAY_S)
+    if _production
+    else 0
+)
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # Nothing inline and nothing from another host: remote text that slips through runs nowhere.
@@ -219,8 +222,8 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 # Longest single statement of a request to the console: a search that is too broad ends with words.
-COUNTERFOIL_PATIENCE_S: float = env.float("COUNTERFOIL_PATIENCE_S", default=3.0)
-if env.bool("COUNTERFOIL_BEHIND_PROXY", default=False):
+COUNTERFOIL_PATIENCE_S: float = env.number("COUNTERFOIL_PATIENCE_S", 3, least=0.05, most=600)
+if env.flag("COUNTERFOIL_BEHIND_PROXY", default=False):
     # Only a proxy that always sets this header may be trusted with it.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SILENCED_SYSTEM_CHECKS = [
@@ -230,7 +233,9 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 
 # --- Logging: plain lines on standard error; whoever starts the process decides where they go ---
-COUNTERFOIL_LOG_LEVEL: str = env.str("COUNTERFOIL_LOG_LEVEL", default="INFO")
+COUNTERFOIL_LOG_LEVEL: str = env.one_of(
+    "COUNTERFOIL_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO"
+)
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,

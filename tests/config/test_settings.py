@@ -1,5 +1,7 @@
 """Settings: each documented, safe in production, made up only where that is harmless."""
 
+import json
+import os
 import re
 import stat
 from pathlib import Path
@@ -8,7 +10,9 @@ import environ
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+import manage
 from config import databases, secret_key
+from config.environment import Environment
 from tests.embedded.processes import PROJECT, python
 
 LIMITS = databases.Limits(statement_s=60, idle_transaction_s=30)
@@ -55,17 +59,103 @@ def test_production_makes_up_no_secret_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "told"),
     [
-        ({"COUNTERFOIL_MODE": "production"}, "SECRET_KEY is not set"),
-        ({"COUNTERFOIL_MODE": "staging"}, "it must be local or production"),
+        (
+            {"COUNTERFOIL_MODE": "production"},
+            "SECRET_KEY is not set, and COUNTERFOIL_MODE is production. Right would be: a long",
+        ),
+        (
+            {"COUNTERFOIL_MODE": "production", "SECRET_KEY": "x" * 60},
+            "COUNTERFOIL_ALLOWED_HOSTS is not set, and COUNTERFOIL_MODE is production.",
+        ),
+        ({"COUNTERFOIL_MODE": "prod"}, "is 'prod'. Right would be: local or production."),
+        (
+            {"COUNTERFOIL_CONCURRENCY": "abc"},
+            "COUNTERFOIL_CONCURRENCY is 'abc'. Right would be: a whole number from 1 to 1000.",
+        ),
+        ({"COUNTERFOIL_CONCURRENCY": "9" * 6000}, "COUNTERFOIL_CONCURRENCY is '999"),
+        ({"COUNTERFOIL_LOG_LEVEL": "LOUD"}, "DEBUG or INFO or WARNING or ERROR."),
+        ({"COUNTERFOIL_DATA": "/proc/x"}, "COUNTERFOIL_DATA is '/proc/x', which cannot be made"),
+        ({"COUNTERFOIL_DATA": "manage.py"}, "manage.py', which cannot be made: File exists"),
+        ({"DATABASE_URL": "mysql://me:hunter2@db/x"}, "DATABASE_URL begins with 'mysql'."),
+        ({"DATABASE_URL": "junk-hunter2"}, "DATABASE_URL is no address. Right would be: postg"),
+        ({"DATABASE_URL": "postgres://me:hunter2@db:no/x"}, "DATABASE_URL cannot be taken apart."),
+        ({"DATABASE_URL": "postgres://me:hunter2@db/"}, "DATABASE_URL names no database."),
+        ({"COUNTERFOIL_CACHE_URL": "junk"}, "COUNTERFOIL_CACHE_URL is no address of a cache."),
+        (
+            {"COUNTERFOIL_STATEMENT_TIMEOUT_S": "-1"},
+            "is '-1'. Right would be: a whole number of seconds from 1 to 86400.",
+        ),
+        ({"COUNTERFOIL_UNDO_S": "nan"}, "a number of seconds from 0 to 86400."),
+        ({"COUNTERFOIL_DEBUG": "perhaps"}, "COUNTERFOIL_DEBUG is 'perhaps'. Right would be: on"),
+        ({"COUNTERFOIL_ENV_FILE": "/nope"}, "COUNTERFOIL_ENV_FILE is '/nope', which cannot be"),
+        ({"COUNTERFOIL_ENV_FILE": "/"}, "COUNTERFOIL_ENV_FILE is '/', which cannot be read"),
     ],
 )
-def test_a_wrong_setting_stops_the_start_with_a_sentence(
+def test_a_wrong_setting_stops_every_command_with_one_line_and_exit_code_2(
     tmp_path: Path, env: dict[str, str], told: str
 ) -> None:
-    process = python(tmp_path, "manage.py", "check", env=env)
+    process = python(tmp_path, "manage.py", "list_unknown", "--json", env=env)
+    out, err = process.communicate()
 
-    assert told in process.communicate()[1]
-    assert process.returncode != 0
+    assert process.returncode == 2
+    assert told in err
+    assert err.count("\n") == 1
+    assert json.loads(out) == {"error": err.strip(), "field": _first_word(err)}
+    assert "hunter2" not in out + err
+
+
+def _first_word(text: str) -> str:
+    return text.partition(" ")[0]
+
+
+def test_an_empty_setting_counts_as_unset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COUNTERFOIL_ENV_FILE", os.devnull)
+    for name in ("A_S", "B", "C", "D"):
+        monkeypatch.setenv(name, "")
+
+    read = Environment(tmp_path / "none")
+
+    assert read.whole("A_S", 7, least=1, most=9) == 7
+    assert read.flag("B", default=True) is True
+    assert read.names("C", ["x"]) == ["x"]
+    assert read.database("D") == read.cache("D") == {}
+
+
+def test_a_file_of_settings_is_read_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings"
+    file.write_text("IN_FILE=1.5\nIN_BOTH=file\n")
+    monkeypatch.setenv("COUNTERFOIL_ENV_FILE", str(file))
+    monkeypatch.setenv("IN_BOTH", "environment")
+    monkeypatch.setenv("IN_FILE", "to be forgotten afterwards")
+    monkeypatch.delenv("IN_FILE")
+
+    read = Environment(tmp_path / "none")
+
+    assert read.number("IN_FILE", 0, least=0, most=2) == 1.5
+    assert read.text("IN_BOTH") == "environment"
+
+
+def test_a_python_without_the_packages_is_told_which_one_has_them(tmp_path: Path) -> None:
+    process = python(tmp_path, "-S", "manage.py", "deliver")  # -S: without site-packages
+    out, err = process.communicate()
+
+    assert (process.returncode, out) == (2, "")
+    assert ".venv/bin/python manage.py" in err
+    assert err.count("\n") == 1
+
+
+def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("django.core.management.execute_from_command_line", interrupted)
+
+    assert manage.main() == 130
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
