@@ -10,6 +10,7 @@ from delivery.crashlab.processes import Child
 from delivery.crashlab.scene import Scene
 from delivery.crashlab.tasks import record
 from ledgers import verify
+from ledgers.models import Credential
 from tests.crash.track import Mode, free_idle_transactions
 
 COUNT = 3  # destinations, so that a wave is a wave
@@ -105,6 +106,8 @@ class Survey:
     def _scene(self) -> Scene:
         scene = self.laboratory.scene(self.provider.terms, COUNT)
         self.stretch.prepare(scene)
+        # Each walk is the credential's first use, which is part of the path.
+        Credential.objects.update(fingerprint="")
         return scene
 
     def _walk(self, scene: Scene, number: int) -> Child:
