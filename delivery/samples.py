@@ -6,11 +6,13 @@ seen is answered with the first answer, and it can be asked for a key.
 
 import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
+from delivery.errors import NotSentError
 from ledgers.canonical import Json
 from ledgers.models import Channel, Credential
 
@@ -19,19 +21,34 @@ DAY_S = 86_400
 
 
 def write(*, destination: str, payload: Json, key: str, recognizer: str, deadline: float) -> str:
-    """Append one line to notes.jsonl, once per key; the line's number is the provider's id."""
+    """Append one line to notes.jsonl, once per key; the line's number is the provider's id.
+
+    Raises:
+        NotSentError: the file did not take the whole line; nothing of it is left.
+    """
     del deadline  # a line is written in no time
-    path = notes_file()
-    with path.open("a+", encoding="utf-8") as file:
+    note = {"to": destination, "content": payload, "key": key, "ref": recognizer}
+    with notes_file().open("ab+", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        lines = [json.loads(line) for line in file]
-        known = _number(lines, key)
-        if known:
+        lines = _lines(file.fileno())
+        if known := _number(lines, key):
             return str(known)
-        note = {"to": destination, "content": payload, "key": key, "ref": recognizer}
-        file.write(json.dumps(note) + "\n")
+        # A line that was cut short is ended first, so that it spoils no other one.
+        is_torn = bool(lines) and not lines[-1].endswith(b"\n")
+        _append(file.fileno(), b"\n" * is_torn + json.dumps(note).encode() + b"\n")
         return str(len(lines) + 1)
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    """In one write: a process that is killed between two would leave half a line."""
+    size = os.fstat(descriptor).st_size
+    try:
+        written = os.write(descriptor, line)
+    except OSError as error:
+        raise NotSentError(f"the file takes nothing: {error.strerror}") from error
+    if written < len(line):  # a full disk takes what it can
+        os.ftruncate(descriptor, size)
+        raise NotSentError(f"the file took {written} of {len(line)} bytes, which were taken back")
 
 
 def look_up(*, key: str, **_: Any) -> str | bool:
@@ -39,14 +56,31 @@ def look_up(*, key: str, **_: Any) -> str | bool:
     path = notes_file()
     if not path.exists():
         return False
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        number = _number([json.loads(line) for line in file], key)
+        number = _number(_lines(file.fileno()), key)
     return str(number) if number else False
 
 
-def _number(lines: list[dict[str, Json]], key: str) -> int:
-    return next((n for n, line in enumerate(lines, 1) if line["key"] == key), 0)
+def _lines(descriptor: int) -> list[bytes]:
+    size = os.fstat(descriptor).st_size
+    return os.pread(descriptor, size, 0).splitlines(keepends=True)
+
+
+def _number(lines: list[bytes], key: str) -> int:
+    return next((n for n, line in enumerate(lines, 1) if _key(line) == key), 0)
+
+
+def _key(line: bytes) -> Json:
+    """The key of a note; None for what is none, such as a line whose writing was cut short.
+
+    No note was ever answered for such a line, so it is no note. One that lacks its end only is.
+    """
+    try:
+        note = json.loads(line)
+    except ValueError:
+        return None
+    return note.get("key") if isinstance(note, dict) else None
 
 
 def notes_file() -> Path:
