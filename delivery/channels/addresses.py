@@ -18,12 +18,28 @@ _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # Where clouds hand out credentials. Nobody receives messages there, so no setting opens them.
 # 169.254.169.254: AWS, Azure, Google; fd00:ec2::254: AWS over IPv6; 100.100.100.200: Alibaba;
-# 168.63.129.16: Azure's wire server, which counts as a public address.
+# 168.63.129.16: Azure's wire server and 192.0.0.192: Oracle, which count as public addresses.
 METADATA = frozenset(
     ipaddress.ip_address(text)
-    for text in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16")
+    for text in (
+        "169.254.169.254",
+        "fd00:ec2::254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+    )
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.ip_network("::/96")  # RFC 4291, 2.5.5.1: IPv4-compatible, deprecated
+# In no table of Python 3.11, which calls them global: NAT64 within a network (RFC 8215), what
+# came before fc00::/7 (RFC 3879), segment routing within a domain (RFC 9602), examples (RFC 9637),
+# and the IETF's own assignments (RFC 6890).
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        ("64:ff9b:1::/48", "fec0::/10", "5f00::/16", "3fff::/20", "192.0.0.0/24"),
+    )
+)
 _MAX_LOOK_UPS = 64  # threads that may be stuck in the system's resolver at the same time
 
 
@@ -44,14 +60,18 @@ def is_allowed(text: str, *, allow_private: bool) -> bool:
         return False
     if address.is_multicast or inner.is_multicast:
         return False
-    return allow_private or (inner.is_global and (address.is_global or inner is not address))
+    return allow_private or (_is_public(inner) and (_is_public(address) or inner is not address))
+
+
+def _is_public(address: _IP) -> bool:
+    return address.is_global and not any(address in network for network in _NOT_PUBLIC)
 
 
 def _embedded(address: _IP) -> _IP:
     """The IPv4 address that an IPv6 one leads to (mapped, 6to4, Teredo, NAT64), else itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    if address in _NAT64:
+    if address in _NAT64 or address in _COMPATIBLE:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo[1] if address.teredo else None
     return address.ipv4_mapped or address.sixtofour or teredo or address
