@@ -32,6 +32,8 @@ from reviews.wishes import Wish, check, check_typing
 from reviews.wording import clock
 
 MOVED = "it moved since it was looked at"
+# Who has asked from a shell could approve with their own account: one person, and not two.
+NO_ACCOUNT = Refusal("who asks for what takes two people has an account", "a request as somebody")
 WISHED = ("kind", "reason", "ticket", "note", "link", "look_at")
 LOOK = "a look at what it is now, and a new decision"
 
@@ -138,6 +140,7 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     rows = list(decision.rows.select_related("delivery"))
     check_typing(wish, [row.delivery.destination for row in rows])
     _write_down(decision, wish, now)
+    _refuse_unless(decision.gate == Gate.ONE or person.user is not None, NO_ACCOUNT)
     fit = _fit(decision, rows, wish.look_at)
     if not fit:
         raise NotAllowedError(Refusal(rows[0].why, LOOK))
