@@ -141,6 +141,12 @@ class Delivery(models.Model):
                 name="delivery_unknown",
                 condition=models.Q(status="unknown"),
             ),
+            # Triage: what is provably not sent and waits for a person's word. Nearly empty.
+            models.Index(
+                fields=("id",),
+                name="delivery_asked",
+                condition=models.Q(status="pending", next_attempt_at__isnull=True),
+            ),
             # Look-up of a receipt or of a provider's id by the operator.
             models.Index(
                 fields=("provider_message_id",),

@@ -36,7 +36,7 @@ from reviews.plainly import BOUNDARIES
 from reviews.refusals import actor
 from reviews.selecting import select
 
-ASKED = 50  # rows shown absent that wait for a person
+ASKED = 50  # rows listed that are not sent and wait for a person
 ERRORS = ("no answer", "the search failed", "broke off", "no credential", "answered 5", "cannot be")
 
 
@@ -151,10 +151,8 @@ def _person(row: Delivery) -> str:
 
 
 def _asked() -> list[Delivery]:
-    """What was shown absent, and waits for a person to say whether it is to be sent."""
-    rows = Delivery.objects.filter(
-        status="pending", next_attempt_at=None, cause__startswith="absent"
-    ).exclude(decision="leave")
+    """What is provably not sent, and waits for a person to say whether it is to be."""
+    rows = Delivery.objects.filter(status="pending", next_attempt_at=None).exclude(decision="leave")
     return list(rows.select_related("message__channel").order_by("pk")[:ASKED])
 
 

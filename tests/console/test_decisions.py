@@ -369,7 +369,7 @@ def test_what_was_shown_absent_is_listed_to_be_decided(
 
     html = text(triager, page("triage"))
 
-    assert "Shown absent: send it or not?" in html
+    assert "Not sent: send it or not?" in html
     assert ROOM in html
 
 
