@@ -81,6 +81,10 @@ def break_sender() -> None:
     Channel.objects.update(settings={"path": "tests.delivery.broken_sender.send"})
 
 
+def let_sender_leave() -> None:
+    Channel.objects.update(settings={"path": "tests.channels.leaving_sender.send"})
+
+
 def mend_sender() -> None:
     Channel.objects.update(settings={"path": SENDER})
 
@@ -100,6 +104,7 @@ HOLDS: dict[str, tuple[Act, Act, str]] = {
     "everything held": (hold_everything, release_everything, "everything is held: restored"),
     "c43: not ready": (misplace_sender, mend_sender, "not ready"),
     "sender cannot be imported": (break_sender, mend_sender, "not ready"),
+    "sender ends the program when imported": (let_sender_leave, mend_sender, "SystemExit"),
     "splits otherwise": (split_otherwise, mend_sender, "the renderer changed"),
 }
 
