@@ -11,7 +11,7 @@ JITTER = 0.2
 
 # A provider that asks for more is asked again after a week all the same.
 MAX_RETRY_AFTER_S = 7 * 86_400.0
-_NEVER = datetime.max.replace(tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -41,7 +41,7 @@ def backoff_s(identity: str, number: int, schedule: Sequence[float]) -> float:
 
 
 def after(moment: datetime, seconds: float) -> datetime:
-    """The moment so many seconds later; past the calendar's end it is the calendar's end.
+    """The moment so many seconds later; beyond the calendar it is the calendar's end (or begin).
 
     Schedules and promises come from people and from providers: no number they write may make a
     decision impossible.
@@ -49,7 +49,7 @@ def after(moment: datetime, seconds: float) -> datetime:
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:
-        return _NEVER
+        return _LAST if seconds > 0 else _FIRST
 
 
 def asked_pause_s(retry_after_s: float | None) -> float:
