@@ -177,7 +177,7 @@ def main() -> int:
             _stop_all(given.folders)
     except (AlreadyRunningError, TimeoutError) as error:
         _say(str(error))
-        return 1
+        return 2 if isinstance(error, AlreadyRunningError) else 1
     return 0
 
 

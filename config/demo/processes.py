@@ -1,6 +1,7 @@
 """The demo's processes: started for real, killed for real."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ def started(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
         log: takes its standard error.
         words: the interpreter's arguments.
     """
+    # Ctrl-C waits until the fork is over: what Python calls around one swallows exceptions. The new
+    # process keeps it blocked, since the demo ends it by other signals.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     process = subprocess.Popen(
         [sys.executable, *words],
         cwd=settings.BASE_DIR,
@@ -32,6 +36,7 @@ def started(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
         preexec_fn=die_with(os.getpid()),  # noqa: PLW1509  this parent has one thread
     )
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         yield process
     finally:
         kill(process)

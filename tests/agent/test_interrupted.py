@@ -22,8 +22,10 @@ from tests.ledgers.connections import other_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+# A test's worker may ignore Ctrl-C, and its children inherit that.
+LISTENING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 HOLDING = """
-import sys, time
+import time
 from delivery import agent
 with agent.run("run-1", agent="tester") as run:
     step = run.step("write")
@@ -46,7 +48,7 @@ asyncio.run(main())
 def holding(code: str = HOLDING) -> Iterator[subprocess.Popen[str]]:
     """A process that has started the step and works on it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", LISTENING + code],
         cwd=settings.BASE_DIR,
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
         stdout=subprocess.PIPE,

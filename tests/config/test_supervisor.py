@@ -149,7 +149,7 @@ def test_a_second_parent_on_the_same_folder_is_refused_with_the_first_ones_numbe
 
     code, told = ends(start(program(tmp_path, "web")))
 
-    assert code == 1
+    assert code == 2
     assert told == f"counterfoil: Already running, as process {first.pid}; `make stop` ends it.\n"
 
 

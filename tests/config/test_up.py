@@ -1,5 +1,6 @@
 """`manage.py up`, as somebody who has just cloned the project meets it."""
 
+import json
 import os
 import re
 import signal
@@ -126,8 +127,20 @@ def test_a_second_up_on_the_same_data_folder_is_refused(installation: Installati
 
     code, told = ends(python(installation.folder, "manage.py", "up"))
 
-    assert code == 1
+    assert code == 2
     assert "Already running, as process" in told
+
+
+def test_a_program_is_greeted_in_json(installation: Installation) -> None:
+    env = {"COUNTERFOIL_FSYNC": "off"}
+    command = ["manage.py", "up", "--port", str(FREE_PORTS_FROM), "--json"]
+    installation.running = python(installation.folder, *command, env=env)
+    assert installation.running.stdout is not None
+
+    said = json.loads(installation.running.stdout.readline())
+
+    assert said["console"].startswith("http://127.0.0.1:")
+    assert (said["user"], len(said["password"])) == ("operator", 20)
 
 
 def test_stop_ends_web_worker_and_database(installation: Installation) -> None:

@@ -1,9 +1,13 @@
 """`manage.py demo`: see three kills and no duplicate, in half a minute."""
 
+import fcntl
 import os
 import secrets
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +55,8 @@ class Command(LedgerCommand):
     )
     lesson = """
         Exit codes: 0 nothing was duplicated or lost and every invariant holds · 1 otherwise
-                    2 another demo runs, or this is a data folder for real use
+                    2 another demo runs here, this is a data folder for real use, or no port
+                      is free · 3 the database does not answer · 130 stopped by Ctrl-C
 
         Examples:
           manage.py demo
@@ -68,19 +73,21 @@ class Command(LedgerCommand):
         folder: Path = settings.COUNTERFOIL_DATA
         try:
             return self._perform(folder, options)
-        except KeyboardInterrupt:
-            raise CommandError(
-                "stopped; what it owes stays in its ledger", returncode=130
-            ) from None
-        except (RuntimeError, TimeoutError) as error:
+        except (
+            KeyboardInterrupt, RuntimeError, TimeoutError, OSError, subprocess.SubprocessError,
+        ) as error:  # fmt: skip
+            if _interrupted(error):
+                text = "stopped; what it owes stays in its ledger"
+                raise CommandError(text, returncode=130) from None
             log = _short(folder / "demo.log")
             raise CommandError(f"{error}; what its processes said is in {log}") from error
 
     def _perform(self, folder: Path, options: dict[str, Any]) -> Answer:
         self._quiet = options["json"]
         self._start = time.monotonic()
-        self._prepare(folder)
-        with Simulator.start(store=folder / "recipient.jsonl") as recipient:
+        _refuse_real_use(folder)
+        with _alone(folder), Simulator.start(store=folder / "recipient.jsonl") as recipient:
+            self._prepare(folder)
             ending = self._play(folder, recipient)
             serve = not options["once"] and not options["json"]
             listening = listen("127.0.0.1", 8000) if serve else None
@@ -95,13 +102,8 @@ class Command(LedgerCommand):
             self.stdout.flush()
 
     def _prepare(self, folder: Path) -> None:
-        _refuse_real_use(folder)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            supervisor.refuse_if_running(folder)
-        except supervisor.AlreadyRunningError as error:
-            raise MisuseError(f"A demo is being served here. {error}") from error
         self._say("demo", f"a digest for {len(DESTINATIONS)} destinations, and three kills")
+        settings.COUNTERFOIL_FIRST_CHANNEL = False  # it has channels of its own
         call_command("migrate", interactive=False, verbosity=0)
         call_command("createcachetable", verbosity=0)
         self._say("database", f"a PostgreSQL of its own runs in {_short(folder)}")
@@ -129,6 +131,43 @@ class Command(LedgerCommand):
         _outlive_this_program(recipient)
         connections.close_all()
         become_parent(folder, listening)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One demo at a time in a data folder: two would use up each other's script.
+
+    The lock goes with the process, and lasts while it serves, as another program.
+
+    Raises:
+        MisuseError: another one plays or is served here.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / "demo.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise MisuseError(
+                f"Another demo runs in {_short(folder)}, as process {lock.read() or '?'}."
+                " Wait for its end, or stop it: Ctrl-C there, or `make stop`."
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        os.set_inheritable(lock.fileno(), True)  # noqa: FBT003
+        try:
+            supervisor.refuse_if_running(folder)
+        except supervisor.AlreadyRunningError as error:
+            raise MisuseError(f"The console is being served from here. {error}") from error
+        yield
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C began it: it reaches the recipient too, which then answers nobody."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _refuse_real_use(folder: Path) -> None:
@@ -184,16 +223,14 @@ def _sum(ending: Ending, unknown: str) -> str:
 
 def _row(line: Line) -> tuple[object, ...]:
     row = line.delivery
-    effects = line.effects if line.delivered else "?"
-    return (row.destination, row.attempt_count, effects, row.status, line.how)
+    return (row.destination, row.attempt_count, line.effects, row.status, line.how)
 
 
 def _confession(line: Line) -> str:
-    times = "did" if line.effects else "did not"
     return (
-        f"The unknown one: the recipient {times} act on it, which only its own count can tell. It\n"
-        "lost the answer, hides its history and honours no key. Nothing sends it again by\n"
-        "guesswork: a person decides."
+        f"The unknown one is not among these: the recipient acted on it {line.effects} times, by\n"
+        "its own count, which no sender sees. It lost the answer, hides its history and honours\n"
+        "no key. Nothing sends it again by guesswork: a person decides."
     )
 
 
@@ -220,6 +257,7 @@ def _as_json(ending: Ending) -> dict[str, Any]:
         "killed": ending.kills,
         "duplicates": account.duplicates,
         "unknown": len(account.unknown),
+        "effects_of_unknown": sum(line.effects for line in account.unknown),
         "broken_invariants": list(ending.broken),
         "good": ending.good,
         "deliveries": account.as_json(),

@@ -5,54 +5,80 @@ import os
 import secrets
 import socket
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentTypeError
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management import CommandError, call_command
+from django.core.management.base import CommandParser
 from django.db import connections
 
 from config import supervisor
 from config.snippet import SNIPPET
 from delivery.samples import SLUG, ensure_first_channel, notes_file
+from ledgers.management.command import MISUSE, Answer, LedgerCommand, MisuseError, as_line
 
 OPERATOR = "operator"
 PORTS_TRIED = 20
 BACKLOG = 128
 
 
-class Command(BaseCommand):
+class Command(LedgerCommand):
     help = (
-        "Start the console and a worker, and keep both running until Ctrl-C. Migrates the database"
-        " first. On first use it makes the user `operator` and prints a password, once."
+        "Start the console and a worker, and keep both running until Ctrl-C. Migrates the\n"
+        "database first. On first use it makes the user `operator` and prints a password, once.\n"
+        "With --json the greeting is one line of JSON."
     )
+    lesson = """
+        Exit codes: 0 stopped in order, by Ctrl-C or `make stop`
+                    2 it runs already, or it cannot listen there
+                    3 the database does not answer
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+        Examples:
+          manage.py up
+          manage.py up --port 9000
+          manage.py up --host 0.0.0.0        for browsers elsewhere; see COUNTERFOIL_MODE first
+        """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--host", default="127.0.0.1", help="listen there (%(default)s)")
         parser.add_argument(
             "--port",
-            type=int,
+            type=_port,
             default=8000,
             help="first port to try (%(default)s); if it is taken, the next one",
         )
 
-    def handle(self, **options: Any) -> None:
+    def answer(self, options: dict[str, Any]) -> Answer:
         folder: Path = settings.COUNTERFOIL_DATA
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             supervisor.refuse_if_running(folder)
         except supervisor.AlreadyRunningError as error:
-            raise CommandError(str(error)) from error
+            raise MisuseError(str(error)) from error
         call_command("migrate", interactive=False, verbosity=0)
         call_command("createcachetable", verbosity=0)
         ensure_first_channel()
         listening = listen(options["host"], options["port"])
-        self._greet(listening.getsockname(), first_password())
+        greet = self._greet_program if options["json"] else self._greet
+        greet(listening.getsockname(), first_password())
         connections.close_all()
         become_parent(folder, listening)
+
+    def _greet_program(self, address: tuple[str, int], password: str | None) -> None:
+        host, port = address
+        said = {
+            "console": f"http://{host}:{port}/",
+            "user": OPERATOR,
+            "password": password,
+            "notes": str(notes_file()),
+        }
+        self.stdout.write(as_line(said))
+        self.stdout.flush()
 
     def _greet(self, address: tuple[str, int], password: str | None) -> None:
         host, port = address
@@ -85,15 +111,22 @@ def listen(host: str, first_port: int) -> socket.socket:
         CommandError: none of the ports tried is free, or the address is not ours.
     """
     for port in range(first_port, first_port + PORTS_TRIED):
-        with suppress(OSError):
+        with suppress(OSError, OverflowError):  # past the last port there is
             return socket.create_server((host, port), backlog=BACKLOG)
     raise CommandError(
         f"Cannot listen on {host}, ports {first_port} to {first_port + PORTS_TRIED - 1}:"
-        " all are taken, or the address is not this machine's. Name another --port or --host."
+        " all are taken, or the address is not this machine's. Name another --port or --host.",
+        returncode=MISUSE,
     )
 
 
-def become_parent(folder: Path, listening: socket.socket) -> None:
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:6]) < 65_536:
+        raise ArgumentTypeError(f"{text!r} is not a port, a whole number from 1 to 65535")
+    return int(text)
+
+
+def become_parent(folder: Path, listening: socket.socket) -> NoReturn:
     """Replace this process, with all of Django in it, by the small parent."""
     listening.set_inheritable(True)
     number = listening.fileno()
