@@ -1,14 +1,17 @@
 """A recipient that is gone and comes back: what waits costs nothing, and then it all goes out."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
 
-from delivery.breaker import LONGEST_PAUSE_S, OPEN_AFTER, Breaker
+from delivery.breaker import HELD_BY, LONGEST_PAUSE_S, OPEN, OPEN_AFTER, Breaker
 from delivery.errors import NotSentError, RefusedError
 from delivery.simulator.client import Simulator
-from ledgers.models import Attempt, Event
+from ledgers import outbox
+from ledgers.clock import database_now
+from ledgers.models import Attempt, Delivery, Event, OutboxItem
 from tests.crash.clock import pass_s
 from tests.delivery.senders import Desk
 from tests.factories import deliveries, make_channel, record, sweep
@@ -140,3 +143,29 @@ def test_what_was_not_sent_waits_its_own_pause_too(desk: Desk) -> None:
     sweep()
 
     assert len(desk.received) == 1
+
+
+def test_waking_what_is_held_takes_so_many_of_those_and_leaves_leases_and_others_alone(
+    desk: Desk,
+) -> None:
+    channel, now = make_channel(), database_now()
+    soon = now + timedelta(seconds=20)
+    record([f"tg:{n}" for n in range(10)])
+    OutboxItem.objects.update(due_at=soon)
+    Delivery.objects.filter(destination__in=[f"tg:{n}" for n in range(8)]).update(
+        cause=f"held: held: {OPEN}"
+    )
+    OutboxItem.objects.filter(delivery__destination="tg:0").update(leased=True)
+    OutboxItem.objects.filter(delivery__destination="tg:1").update(due_at=now + timedelta(hours=1))
+
+    outbox.wake_held(channel.pk, HELD_BY, 4, within_s=30)
+    four = due()
+    outbox.wake_held(channel.pk, HELD_BY, 100, within_s=30)
+
+    assert len(four) == 4
+    assert due() == {f"tg:{n}" for n in range(2, 8)}
+
+
+def due() -> set[str]:
+    items = OutboxItem.objects.filter(due_at__lte=database_now())
+    return set(items.values_list("delivery__destination", flat=True))
