@@ -23,16 +23,19 @@ def tell(cases: Sequence[Case]) -> None:
     if not delivered.receivers:
         return
     for case in cases:
-        answers = delivered.send_robust(
-            sender=None, delivery_id=case.delivery_id, destination=case.destination, pk=case.id
-        )
+        try:
+            answers = delivered.send_robust(
+                sender=None, delivery_id=case.delivery_id, destination=case.destination, pk=case.id
+            )
+        except BaseException as error:  # noqa: BLE001  it lets a receiver's sys.exit() through
+            _note_failure(case, "a receiver", error)
+            continue
         for receiver, answer in answers:
             if isinstance(answer, Exception):
-                _note_failure(case, receiver, answer)
+                _note_failure(case, getattr(receiver, "__qualname__", repr(receiver)), answer)
 
 
-def _note_failure(case: Case, receiver: object, error: Exception) -> None:
-    name = getattr(receiver, "__qualname__", repr(receiver))
+def _note_failure(case: Case, name: str, error: BaseException) -> None:
     try:
         log(
             "hook_failed",

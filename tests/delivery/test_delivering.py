@@ -187,14 +187,15 @@ def test_an_id_that_no_text_should_be_is_kept_and_stops_nobody(alerts: Channel, 
     assert delivery("tg:1").attempts.get().provider_message_id.startswith("id-")
 
 
+@pytest.mark.parametrize("raised", [ZeroDivisionError, SystemExit, GeneratorExit])
 def test_receivers_are_told_once_of_each_delivery_and_cannot_undo_it(
-    alerts: Channel, desk: Desk
+    alerts: Channel, desk: Desk, raised: type[BaseException]
 ) -> None:
     told: list[str] = []
 
     def receive(destination: str, **_: Any) -> None:
         told.append(destination)
-        raise ZeroDivisionError
+        raise raised
 
     record(["tg:1", "tg:2"])
     hooks.delivered.connect(receive)
