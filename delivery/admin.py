@@ -6,7 +6,7 @@ about a delivery and would look as if they did.
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
@@ -17,6 +17,7 @@ from delivery.channels.registry import ADAPTERS
 from delivery.channels.secrets import fingerprint, read_secret
 from delivery.errors import SecretError
 from delivery.forms import ChannelForm, CredentialForm
+from delivery.importing import unimportable
 from delivery.models import Worker
 from ledgers import outbox
 from ledgers.admin.reading import NamedLookups, ReadOnlyAdmin
@@ -97,6 +98,9 @@ class ChannelAdmin(SettingsAdmin):
         change: bool,  # noqa: FBT001  Django's
     ) -> None:
         super().save_model(request, obj, form, change)
+        for complaint in unimportable(obj):
+            text = f"Saved; but here {complaint}. A worker with another path may find it."
+            messages.warning(request, text)
         # What the old settings held back is looked at again at once.
         owed = Delivery.objects.filter(message__channel=obj, status__in=OPEN)
         outbox.wake(owed.filter(outbox_item__isnull=False).values_list("pk", flat=True))
@@ -138,6 +142,17 @@ class CredentialAdmin(SettingsAdmin):
         "verified_at", "channels",
     )  # fmt: skip
     readonly_fields = ("readable", "fingerprint", "verified_at", "channels")
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Any,
+        form: ModelForm,
+        change: bool,  # noqa: FBT001  Django's
+    ) -> None:
+        """Saving accepts whatever secret the reference leads to: its next use remembers it."""
+        obj.fingerprint = ""
+        super().save_model(request, obj, form, change)
 
     @admin.display(description="secret, read from here")
     def readable(self, credential: Credential) -> str:

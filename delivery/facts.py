@@ -21,6 +21,11 @@ LOOK_UPS = frozenset({"key_lookup", "id_lookup", "surface_scan"})
 GO_ON = frozenset({"try_again", "send_again"})
 
 
+def endpoint_of(key_scope: str) -> str:
+    """The part of a key's scope that tells who answers."""
+    return key_scope.partition("@")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptFact:
     """One attempt. `held`: it is open and the worker that opened it still has its lease."""
@@ -86,6 +91,7 @@ class Facts:
     `attempts` and `evidence` are those of every generation of the same destination and part.
     `rewound_at`: from when on no worker of before a restore can write any more; `rewound_from`: the
     restore point, before which nothing can have been forgotten (None: the same moment).
+    `earlier_part_open`: an earlier part is not delivered; `_ended`: and no machine will.
     `unreadable`: why the stored content cannot be rendered any more; it is then refused for good.
     `held`: the reasons, in words, why nothing may leave now although nothing forbids it for good.
     `decision`: send_again, try_again, leave or empty, in force since `decided_at`.
@@ -107,6 +113,7 @@ class Facts:
     decided_at: datetime | None = None
     look_again_at: datetime | None = None
     earlier_part_open: bool = False
+    earlier_part_ended: bool = False
     unreadable: str = ""
     held: tuple[str, ...] = ()
 
@@ -184,7 +191,7 @@ class Facts:
 
     def _absent(self, generation: int) -> bool:
         settled = self.settled_at(generation)
-        if settled is None:
+        if settled is None or not self._same_endpoint(generation):
             return False
         first = self.first_possible_at
         return any(
@@ -194,6 +201,15 @@ class Facts:
             and e.taken_at >= settled
             and (e.covered_from is None or first is None or e.covered_from <= first)
             for e in self.evidence
+        )
+
+    def _same_endpoint(self, generation: int) -> bool:
+        """Whether a search now looks where the attempts in doubt went."""
+        here = endpoint_of(self.policy.key_scope)
+        return all(
+            endpoint_of(a.key_scope) == here
+            for a in self.attempts
+            if a.generation == generation and a.ambiguous
         )
 
     # What a person decided
@@ -269,7 +285,10 @@ class Facts:
         """
         policy, first = self.policy, self._key_first_used
         own = [a for a in self.own if a.ambiguous]
-        usable = policy.key_honoured and policy.window_s > 0 and policy.key_scope and first
+        named = not policy.key_scope.startswith("none")
+        usable = (
+            policy.key_honoured and policy.window_s > 0 and named and policy.key_scope and first
+        )
         same_scope = all(a.key_scope == policy.key_scope for a in own)
         mismatched = any(a.outcome == "mismatch" for a in own)
         if not usable or first is None or not same_scope or mismatched:
@@ -287,8 +306,11 @@ class Facts:
 
     @cached_property
     def look_up_rounds(self) -> int:
-        """Searches for this identity since it was last put in doubt."""
-        since = max(self._doubted_at, default=None)
+        """Searches for this identity that could have settled its doubt.
+
+        One that a person made too early proves nothing, and uses up nothing.
+        """
+        since = self.settled_at(self.generation)
         rounds = {
             e.taken_at
             for e in self.evidence
@@ -307,8 +329,3 @@ class Facts:
             for e in self.evidence
         )
         return None if done else at
-
-    @property
-    def _doubted_at(self) -> list[datetime]:
-        moments = [a.opened_at for a in self.doubtful if a.generation == self.generation]
-        return [*moments, self.rewound_at] if self.rewound_at and self.rewound else moments

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from delivery.authority import rule_complaints
 from delivery.channels.contract import Adapter
 from delivery.channels.missing import NoAdapter
 from delivery.channels.registry import adapter_for
@@ -19,7 +20,7 @@ from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
 from delivery.policy import unsound
 from delivery.timing import asked_pause_s, boottime
 from ledgers.canonical import Json, sha256
-from ledgers.models import Channel
+from ledgers.models import Channel, Credential
 from ledgers.states import DeliveryStatus
 
 logger = logging.getLogger(__name__)
@@ -95,28 +96,51 @@ class Ways:
 
 
 def open_way(channel: Channel) -> Way:
-    """A channel with its adapter and everything that holds all of its deliveries now."""
-    reasons, mark = [], ""
-    adapter: Adapter
-    try:
-        adapter = adapter_for(channel)
-    except UnknownAdapterError as error:
-        # A channel that cannot work holds its own deliveries, and nobody else's.
-        adapter = NoAdapter(channel.settings, str)
-        reasons.append(str(error))
+    """A channel with its adapter and everything that holds all of its deliveries now.
+
+    Never raises: a row that cannot be worked with holds its own deliveries, and nobody else's.
+    """
+    adapter, reasons = _open_adapter(channel)
     if channel.paused_at is not None:
         reasons.append(f"channel paused: {channel.pause_reason}")
+    mark, why = _credential_mark(channel.credential)
+    reasons.extend(filter(None, (why, *rule_complaints(channel.credential.destination_rules))))
     try:
-        secret = read_secret(channel.credential.secret_ref)
-        mark = fingerprint(secret) if secret else "none"
-    except SecretError as error:
-        reasons.append(f"credential {channel.credential.name} unavailable: {error}")
-    if mark and channel.credential.fingerprint not in {"", mark}:
-        reasons.append(f"credential {channel.credential.name} is of another identity")
-    reasons.extend(f"misconfigured: {c.field} {c.text}" for c in unsound(channel))
-    if why := adapter.ready():
-        reasons.append(f"not ready: {why}")
+        reasons.extend(f"misconfigured: {c.field} {c.text}" for c in unsound(channel))
+        reasons.extend(f"not ready: {why}" for why in [adapter.ready()] if why)
+    except Exception as error:  # noqa: BLE001  whatever an operator's settings make it raise
+        reasons.append(f"misconfigured: {type(error).__name__}: {error}")
     return Way(channel, adapter, mark, tuple(reasons), boottime())
+
+
+def _open_adapter(channel: Channel) -> tuple[Adapter, list[str]]:
+    try:
+        return adapter_for(channel), []
+    except UnknownAdapterError as error:
+        return NoAdapter(channel.settings, str), [str(error)]
+    except Exception as error:  # noqa: BLE001  whatever an operator's settings make it raise
+        return NoAdapter({}, str), [f"misconfigured: {type(error).__name__}: {error}"]
+
+
+def _credential_mark(credential: Credential) -> tuple[str, str]:
+    """The fingerprint of the secret that is there now, and what speaks against using it.
+
+    The first use remembers it. Another secret may be another account, with other destinations
+    and other keys: what is owed waits until a person has saved the credential again.
+    """
+    try:
+        secret = read_secret(credential.secret_ref)
+    except SecretError as error:
+        return "", f"credential {credential.name} unavailable: {error}"
+    mark = fingerprint(secret) if secret else "none"
+    if not credential.fingerprint:
+        Credential.objects.filter(pk=credential.pk, fingerprint="").update(fingerprint=mark)
+    elif credential.fingerprint != mark:
+        return mark, (
+            f"credential {credential.name} is of another identity than before, or was renewed:"
+            " save it again if it is of the same account"
+        )
+    return mark, ""
 
 
 def read(ids: Iterable[int], ways: Ways) -> list[Case]:
@@ -172,7 +196,8 @@ def _case(
         decision=row["decision"],
         decided_at=row["decided_at"],
         look_again_at=row["look_again_at"],
-        earlier_part_open=row["earlier_part_open"],
+        earlier_part_open=bool(row["earlier_part"]),
+        earlier_part_ended=row["earlier_part"] == "ended",
         held=tuple(held),
     )
     if why := _asked_for_too_long(facts):
@@ -236,18 +261,20 @@ def _new_policy(way: Way, contract: str) -> Policy:
         margin_s=channel.margin_s,
         processing_s=declared["processing_s"],
         key_honoured=declared["key"] is not None,
-        key_scope=key_scope(declared["key_scope"], way.fingerprint),
+        key_scope=key_scope(declared["key_scope"], way.fingerprint, way.adapter.endpoint()),
         window_s=declared["window"]["seconds"],
         can_look_up=declared["look_up_by_key"] or declared["look_up_by_id"] or surface,
         resend_after_absent=channel.resend_after_absent == "automatic",
     )
 
 
-def key_scope(kind: str, mark: str) -> str:
-    """Within whose name a key is honoured; another scope means that the key is new there."""
-    if kind == "none":
-        return ""
-    return "endpoint" if kind == "endpoint" else f"{kind}:{mark}"
+def key_scope(kind: str, mark: str, endpoint: str) -> str:
+    """Within whose name, and at which endpoint, a key is honoured: elsewhere it is a new one.
+
+    Written on every attempt, also where no key is honoured: a search must look where it went.
+    """
+    who = kind if kind in {"none", "endpoint"} else f"{kind}:{mark}"
+    return f"{who}@{sha256(endpoint)[:12]}" if endpoint else who
 
 
 def read_contents(message_ids: Iterable[int], ways: Ways) -> dict[int, Content]:
@@ -294,11 +321,16 @@ SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d
     COALESCE(o.leased AND o.due_at > clock_timestamp(), false) AS leased,
     COALESCE((SELECT i.held_reason FROM ledgers_installation i WHERE i.held_at IS NOT NULL), '')
         AS held_reason,
-    d.part > 1 AND EXISTS (
-        SELECT 1 FROM ledgers_delivery e
-        WHERE e.message_id = d.message_id AND e.destination = d.destination AND e.part < d.part
-        GROUP BY e.part HAVING NOT bool_or(e.status = 'delivered')
-    ) AS earlier_part_open
+    CASE WHEN d.part > 1 THEN (
+        SELECT CASE WHEN bool_or(p.ended) THEN 'ended' WHEN count(*) > 0 THEN 'open' END
+        FROM (
+            SELECT bool_and(e.status IN ('failed', 'expired', 'cancelled')) AS ended
+            FROM ledgers_delivery e
+            WHERE e.message_id = d.message_id AND e.destination = d.destination
+              AND e.part < d.part
+            GROUP BY e.part HAVING NOT bool_or(e.status = 'delivered')
+        ) AS p
+    ) END AS earlier_part
 FROM ledgers_delivery d
 JOIN ledgers_message m ON m.id = d.message_id
 LEFT JOIN ledgers_outboxitem o ON o.delivery_id = d.id

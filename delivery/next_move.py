@@ -18,6 +18,9 @@ from ledgers.states import DeliveryStatus
 # so this only bounds what a lost wake-up costs.
 HOLD_RECHECK_S = 30.0
 
+# A part is woken by the end of the one before it. Only that wake-up lost, it looks by itself.
+PART_RECHECK_S = 600.0
+
 # What costs no attempt again and again costs so many seconds each time: no budget ends it.
 FREE_PAUSE_S = 1.0
 
@@ -174,7 +177,10 @@ def absent(facts: Facts, now: datetime) -> NextMove | None:
 def earlier_part(facts: Facts, now: datetime) -> NextMove | None:
     if not facts.earlier_part_open:
         return None
-    until = after(now, HOLD_RECHECK_S)
+    if facts.earlier_part_ended:
+        why = "an earlier part will not be delivered; a person decides about the rest"
+        return NextMove(Kind.ASK, "earlier-part", _standing(facts), why)
+    until = after(now, PART_RECHECK_S)
     return _wait(facts, "earlier-part", until, "an earlier part is not delivered")
 
 
@@ -264,6 +270,8 @@ def _ready_at(facts: Facts) -> datetime | None:
     if last is not None:
         count = len(facts.considered)
         pause = backoff_s(facts.delivery_id, count, facts.policy.retry_schedule)
+        if sum(a.outcome not in COUNTED for a in facts.own[-2:]) == 2:
+            pause = max(pause, FREE_PAUSE_S)
         moments.append(after(last.ended_by, max(pause, asked_pause_s(last.retry_after_s))))
     return max(moments, default=None)
 
@@ -273,8 +281,6 @@ def _quiet_at(facts: Facts) -> datetime | None:
     ends = [a.ended_by for a in facts.own if a.ambiguous]
     if facts.rewound_at is not None:
         ends.append(facts.rewound_at)
-        if sum(a.outcome not in COUNTED for a in facts.own[-2:]) == 2:
-            pause = max(pause, FREE_PAUSE_S)
     if not ends:
         return None
     return after(max(ends), facts.policy.processing_s)

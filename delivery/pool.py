@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 import weakref
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from typing import Protocol
 
@@ -17,20 +17,26 @@ logger = logging.getLogger(__name__)
 
 
 class Job(Protocol):
-    """A call that never raises."""
+    """A call that never raises. `overdue`: it runs on past its deadline."""
 
     @property
     def channel_id(self) -> int: ...
+
+    @property
+    def overdue(self) -> bool: ...
 
     def run(self) -> None: ...
 
 
 class Pool:
-    """Runs jobs, at most `size` at once. `fileno()` becomes readable when one has ended."""
+    """Runs jobs, at most `size` at once. `fileno()` becomes readable when one has ended.
+
+    A job that is overdue cannot be stopped, and no longer takes a place: the others go on.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.busy = 0
+        self.running: set[Job] = set()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._done: deque[Job] = deque()
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -39,13 +45,23 @@ class Pool:
         # pipe's number since. Its reference keeps the pool, and so the pipe, until it has ended.
         weakref.finalize(self, _close, self._reader, self._writer)
 
+    @property
+    def busy(self) -> int:
+        """How many places are taken."""
+        return sum(not job.overdue for job in self.running)
+
+    @property
+    def busy_by_channel(self) -> Counter[int]:
+        """The taken places, by channel id."""
+        return Counter(job.channel_id for job in self.running if not job.overdue)
+
     def fileno(self) -> int:
         return self._reader
 
     def start(self, job: Job) -> None:
         """Run a job as soon as a thread is free; the caller keeps `busy` at or below `size`."""
-        self.busy += 1
-        if self._threads < min(self.busy, self.size):
+        self.running.add(job)
+        if self._threads < len(self.running):
             self._threads += 1
             threading.Thread(target=self._work, daemon=True, name=f"call-{self._threads}").start()
         self._jobs.put(job)
@@ -56,7 +72,7 @@ class Pool:
         ended = []
         while self._done:
             ended.append(self._done.popleft())
-        self.busy -= len(ended)
+        self.running.difference_update(ended)
         return ended
 
     def interrupt(self) -> None:

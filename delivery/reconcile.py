@@ -6,6 +6,7 @@ the rules answer that (`Facts.settled_at`).
 """
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,6 +18,7 @@ from delivery.channels.contract import Adapter, Finding, Query
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, Ways, read
 from delivery.timing import boottime
+from delivery.vetting import nothing_found, vetted_finding
 from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import storable
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 CLOCK_ALLOWANCE = timedelta(minutes=5)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Search:
     """One search for one delivery: run in a thread, settled by the main one."""
 
@@ -38,23 +40,31 @@ class Search:
     adapter: Adapter
     deadline_s: float
     findings: list[Finding] = field(default_factory=list)
+    ends_by: float = math.inf
 
     @property
     def channel_id(self) -> int:
         return self.case.channel_id
 
+    @property
+    def overdue(self) -> bool:
+        """It runs on past its deadline, as only a caller's own look-up can."""
+        return boottime() > self.ends_by
+
     def run(self) -> None:
         """Search and keep what was seen. Never raises."""
+        self.ends_by = boottime() + self.deadline_s
         try:
-            for finding in self.adapter.look_up(self.query, boottime() + self.deadline_s):
+            for said in self.adapter.look_up(self.query, self.ends_by):
+                finding = vetted_finding(said, self.adapter.secret)
                 self.findings.append(finding)
                 if finding.verdict in {"found", "found_many"}:
                     break
         except BaseException as error:  # a stranger's SystemExit would end a thread of the pool
             logger.exception("searching for delivery %s failed", self.case.delivery_id)
-            self.findings.append(_nothing(f"the search failed: {type(error).__name__}"))
+            self.findings.append(nothing_found(f"the search failed: {type(error).__name__}"))
         if not self.findings:
-            self.findings.append(_nothing("the adapter had nothing to ask"))
+            self.findings.append(nothing_found("the adapter had nothing to ask"))
         boundary("searched")
 
     def sightings(self, seen_by: str) -> list[Sighting]:
@@ -75,10 +85,6 @@ class Search:
             )
             for finding in self.findings
         ]
-
-
-def _nothing(why: str) -> Finding:
-    return Finding(method="surface_scan", verdict="inconclusive", searched="", why=why)
 
 
 def search_for(decided: Decided, ways: Ways) -> Search:
@@ -139,15 +145,15 @@ def _settle_alone(search: Search, actor: str, ways: Ways, *, leased: bool) -> li
 def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool) -> list[Decided]:
     fences = {search.case.id: search.case.fence for search in searches}
     with transaction.atomic():
-        moves.hold(fences)
-        evidence.add_sightings([s for search in searches for s in search.sightings(actor)])
+        # A worker waits for nobody: what somebody else holds is searched again when it is due.
+        held = moves.hold(fences, skip_locked=leased)
+        mine = [search for search in searches if search.case.id in held]
+        evidence.add_sightings([s for search in mine for s in search.sightings(actor)])
         boundary("evidence-stored")
-        decided = [decide(case) for case in read(fences, ways)]
-        mine = [
-            d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]
-        ]
-        others = [d for d in decided if d not in mine]
-        done = carry_out(mine, actor) | carry_out(others, actor, leased=False)
+        decided = [decide(case) for case in read(held, ways)]
+        own = [d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]]
+        others = [d for d in decided if d not in own]
+        done = carry_out(own, actor) | carry_out(others, actor, leased=False)
         found = [
             d.case
             for d in decided

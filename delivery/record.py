@@ -12,6 +12,7 @@ from django.db import connection, transaction
 
 from delivery.channels.contract import Envelope, Rendered
 from delivery.errors import InvalidInputError
+from delivery.next_move import PART_RECHECK_S
 from delivery.roster import Message, Prepared, prepare
 from delivery.tasks import hint
 from ledgers import execution, outbox
@@ -122,7 +123,9 @@ def _insert(step: Step, message: Prepared, installation: Installation) -> None:
     with connection.cursor() as cursor:
         while chunk := list(islice(rows, CHUNK)):
             columns = [list(column) for column in zip(*chunk, strict=True)]
-            cursor.execute(_INSERT, [row.pk, *columns, message.channel.pk, step.run_id])
+            cursor.execute(
+                _INSERT, [row.pk, PART_RECHECK_S, *columns, message.channel.pk, step.run_id]
+            )
             if cursor.rowcount != len(chunk):
                 raise LostWriteError(f"{cursor.rowcount} of {len(chunk)} deliveries recorded")
 
@@ -162,7 +165,9 @@ WITH made AS (
         cause, body_hash, idempotency_key, recognizer, provider_message_id, attempt_count,
         next_attempt_at, created_at, decision, fence, row_version)
     SELECT w.delivery_id, %s, w.destination, w.part, 1, 'pending', 'recorded', w.body_hash, w.key,
-        w.recognizer, '', 0, COALESCE(w.not_before, clock_timestamp()), clock_timestamp(), '', 0, 1
+        w.recognizer, '', 0, COALESCE(w.not_before, clock_timestamp())
+            + CASE WHEN w.part > 1 THEN make_interval(secs => %s) ELSE interval '0' END,
+        clock_timestamp(), '', 0, 1
     FROM unnest(%s::uuid[], %s::text[], %s::int[], %s::text[], %s::text[], %s::text[],
                 %s::timestamptz[])
         AS w(delivery_id, destination, part, body_hash, key, recognizer, not_before)

@@ -29,6 +29,10 @@ PLACEHOLDERS = frozenset(
 )  # fmt: skip
 
 
+# Moments that every zone, the database and Python can hold and compare.
+YEARS = range(1970, 9000)
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message that a step owes.
@@ -157,6 +161,10 @@ def _check_times(message: Message, field: str) -> None:
         if not isinstance(value, datetime) or value.tzinfo is None:
             raise InvalidInputError(
                 f"{field}.{name}", f"is {value!r}", "a moment with its zone, such as in UTC"
+            )
+        if value.year not in YEARS:
+            raise InvalidInputError(
+                f"{field}.{name}", f"is in the year {value.year}", f"a year from {YEARS[0]} on"
             )
     if message.not_before and message.not_after and message.not_after <= message.not_before:
         raise InvalidInputError(

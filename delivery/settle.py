@@ -22,29 +22,35 @@ from ledgers.states import DeliveryStatus
 logger = logging.getLogger(__name__)
 
 
-def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> None:
+def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[Call]:
     """Settle finished calls, all in one commit, or row by row if one of them cannot be stored.
+
+    Returns:
+        the calls whose rows somebody else holds: the caller keeps their answers and tries again.
 
     Raises:
         OperationalError, InterfaceError: the database is not there; nothing was written, and the
             caller keeps the answers and tries again. The submission is never repeated.
     """
     if not calls:
-        return
+        return []
     ways = ways or Ways()
     try:
-        finished = _settle(calls, actor, ways)
+        finished, kept = _settle(calls, actor, ways)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
         # One row that cannot be stored must not make the others' acceptances forgotten.
         logger.exception("settling %d answers together failed; settling one by one", len(calls))
-        finished = [case for call in calls for case in _settle_alone(call, actor, ways)]
+        alone = [_settle_alone(call, actor, ways) for call in calls]
+        finished = [case for cases, _ in alone for case in cases]
+        kept = [call for _, calls_kept in alone for call in calls_kept]
     boundary("settled")
     hooks.tell(finished)
+    return kept
 
 
-def _settle_alone(call: Call, actor: str, ways: Ways) -> list[Case]:
+def _settle_alone(call: Call, actor: str, ways: Ways) -> tuple[list[Case], list[Call]]:
     try:
         return _settle([call], actor, ways)
     except (OperationalError, InterfaceError):
@@ -57,26 +63,29 @@ def _settle_alone(call: Call, actor: str, ways: Ways) -> list[Case]:
             call.delivery_pk,
             call.outcome.outcome,
         )
-        return []
+        return [], []
 
 
-def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> list[Case]:
+def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], list[Call]]:
+    """The deliveries found delivered, and the calls whose rows somebody else holds."""
     fences: dict[int, int] = {}
     for call in calls:
         # Two attempts of one delivery may have ended together: the later one has the lease.
         fences[call.delivery_pk] = max(call.fence, fences.get(call.delivery_pk, 0))
     with transaction.atomic():
-        moves.hold(fences)
-        evidence.close_attempts([call.closing() for call in calls])
+        held = moves.hold(fences, skip_locked=True)
+        mine = [call for call in calls if call.delivery_pk in held]
+        evidence.close_attempts([call.closing() for call in mine])
         boundary("attempts-closed")
-        cases = read(fences, ways)
+        cases = read(held, ways)
         on_time = [decide(c) for c in cases if c.fence == fences[c.id] and c.leased]
         late = [decide(c) for c in cases if not (c.fence == fences[c.id] and c.leased)]
         done = carry_out(on_time, actor) | _settle_late(late, actor)
         delivered = [item.case for item in on_time + late if _is_delivered(item)]
-        outbox.wake_next_parts(case.id for case in delivered)
+        outbox.wake_next_parts(d.case.id for d in on_time + late if d.move.kind == Kind.FINISH)
         outbox.wake_generations(case.id for case in delivered if case.has_generations)
-    return [case for case in delivered if case.id in done]
+    kept = [call for call in calls if call.delivery_pk not in held]
+    return [case for case in delivered if case.id in done], kept
 
 
 def _is_delivered(item: Decided) -> bool:

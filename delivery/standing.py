@@ -57,12 +57,17 @@ class DeliveryStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All destinations of a step or run. Truth value: everything is delivered."""
+    """All destinations of a step or run. Truth value: everything that is owed is delivered.
+
+    `announced`: messages that completed steps still owe and nobody has recorded.
+    """
 
     deliveries: tuple[DeliveryStanding, ...]
+    announced: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return all(d.status == DeliveryStatus.DELIVERED for d in self.deliveries)
+        delivered = all(d.status == DeliveryStatus.DELIVERED for d in self.deliveries)
+        return delivered and not self.announced
 
     @property
     def counts(self) -> dict[str, int]:
@@ -83,10 +88,14 @@ class Standing:
         return self.where(DeliveryStatus.PENDING, DeliveryStatus.SUBMITTING)
 
     def __str__(self) -> str:
-        total = len(self.deliveries)
+        total = len({(d.message, d.channel, d.destination) for d in self.deliveries})
+        parts = len(self.deliveries)
         noun = "destination" if total == 1 else "destinations"
+        split = f" in {parts} deliveries" if parts != total else ""
         counts = ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
-        return f"{total} of {total} {noun}: {counts}" if total else "no destinations"
+        said = f"{total} of {total} {noun}{split}: {counts}" if total else "no destinations"
+        owed = f"; not recorded yet: {', '.join(self.announced)}" if self.announced else ""
+        return said + owed
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +137,9 @@ class Sent:
 
     def standing(self) -> Standing:
         """How they stand now."""
-        return standing(Delivery.objects.filter(message__step_id=self._step_pk))
+        step = Step.objects.prefetch_related("messages").get(pk=self._step_pk)
+        announced = tuple(name for _, name in _announced([step]))
+        return standing(Delivery.objects.filter(message__step=step), announced)
 
     def wait(self, seconds: float) -> Standing:
         """Until a worker has finished with all of them or left them to a person, at most so long.
@@ -172,12 +183,12 @@ def _pauses(seconds: float) -> Iterator[float]:
         pause = min(pause * 1.5, _SLOWEST_LOOK_S)
 
 
-def standing(deliveries: Iterable[Delivery]) -> Standing:
+def standing(deliveries: Iterable[Delivery], announced: tuple[str, ...] = ()) -> Standing:
     """The standing of these deliveries, in the order of their recording."""
     rows = Delivery.objects.filter(pk__in=[d.pk for d in deliveries]).select_related(
         "message__channel"
     )
-    return Standing(tuple(_one(row) for row in rows))
+    return Standing(tuple(_one(row) for row in rows), announced)
 
 
 def _one(row: Delivery) -> DeliveryStanding:
@@ -209,13 +220,16 @@ def owed(run_id: str) -> Owed:
     if run is None:
         raise NotFoundError(f"run_id: there is no run {run_id!r}.")
     steps = list(run.steps.prefetch_related("messages"))
+    announced = _announced(steps)
     return Owed(
         run_id=run.run_id,
         status=str(run.status),
         done=tuple(_done(step) for step in steps if step.status == StepStatus.COMPLETED),
         open_steps=tuple(s.step_id for s in steps if s.status != StepStatus.COMPLETED),
-        standing=standing(Delivery.objects.filter(message__step__run=run)),
-        announced=_announced(steps),
+        standing=standing(
+            Delivery.objects.filter(message__step__run=run), tuple(name for _, name in announced)
+        ),
+        announced=announced,
     )
 
 

@@ -19,6 +19,8 @@ from delivery.errors import HeldBackError, OpenTransactionError
 from delivery.history import Content, Ways
 from delivery.journal import CallJournal, LastCheck
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
+from delivery.timing import boottime
+from delivery.vetting import vetted_outcome
 from ledgers import moves
 from ledgers.boundaries import boundary
 from ledgers.canonical import sha256, storable
@@ -50,7 +52,7 @@ class Ready:
     route: Route
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """An attempt on record whose submission may now happen, once."""
 
@@ -67,6 +69,11 @@ class Call:
     @property
     def channel_id(self) -> int:
         return self.route[0]
+
+    @property
+    def overdue(self) -> bool:
+        """It runs on past its deadline, as only a caller's own sender can."""
+        return boottime() > self.journal.deadline
 
     def run(self) -> None:
         """Put it on the wire and keep the outcome. Raises nothing but what ends the process."""
@@ -161,8 +168,9 @@ def write_ahead(
         who: the worker.
     """
     with transaction.atomic():
-        moves.hold(item.decided.case.id for item in ready)
-        opened = moves.begin([_opening(item, ways, who) for item in ready])
+        held = moves.hold((item.decided.case.id for item in ready), skip_locked=True)
+        mine = [item for item in ready if item.decided.case.id in held]
+        opened = moves.begin([_opening(item, ways, who) for item in mine])
     boundary("written-ahead")
     calls = []
     for item in ready:
@@ -220,7 +228,8 @@ def _last_check(item: Ready, claimed: Claimed, mark: float, ways: Ways) -> LastC
 def _submit(call: Call) -> Outcome:
     try:
         call.journal.look()
-        return call.adapter.submit(call.rendered, call.key, call.journal)
+        said = call.adapter.submit(call.rendered, call.key, call.journal)
+        return vetted_outcome(said, call.adapter.secret)
     except HeldBackError as error:
         return NotSent(str(error), tried=False)
     except Exception as error:

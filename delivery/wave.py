@@ -93,8 +93,8 @@ def _carry_out(decided: list[Decided], leases: Mapping[int, Claimed], who: Ident
     if not decided:
         return
     with transaction.atomic():
-        moves.hold(item.case.id for item in decided)
-        done = carry_out(decided, who.name)
+        held = moves.hold((item.case.id for item in decided), skip_locked=True)
+        done = carry_out([item for item in decided if item.case.id in held], who.name)
     missed = {item.case.id for item in decided} - done
     outbox.release({row_id: leases[row_id].fence for row_id in missed})
 

@@ -8,7 +8,6 @@ nobody else, and an answer that cannot be written now is kept and written later,
 import logging
 import math
 import selectors
-from collections import Counter
 from collections.abc import Callable
 
 from django.conf import settings
@@ -34,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 0.5  # what a lost wake-up costs
 DATABASE_PAUSE_S = 1.0  # between tries while the database is away
-DRAIN_S = 30.0  # how long an ending worker keeps trying to write what it knows
+DRAIN_S = 30.0  # how long past the last deadline an ending worker tries to write what it knows
 
 
 class Worker:
@@ -49,7 +48,6 @@ class Worker:
         self._pool = Pool(self._per_channel + math.ceil(self._per_channel / 4))
         self._heartbeat = Heartbeat(self.who, mode)
         self._hold = Hold()
-        self._busy: Counter[int] = Counter()  # calls under way, by channel id
         self._calls: list[Call] = []
         self._searches: list[Search] = []
         self._ways = Ways()
@@ -113,7 +111,7 @@ class Worker:
             # What is in `_calls` is known but not written; it is written when the database is back.
             logger.error("the ledger cannot be written now; %d answers are kept", self._unsettled)
             self._pause()
-        return written and (more or ended)
+        return written and (more or (ended and not self._unsettled))
 
     def _try(self, act: Callable[[], bool]) -> bool:
         """One bad row or a database that is away must not end the worker; leases heal the rest."""
@@ -126,7 +124,6 @@ class Worker:
 
     def _collect(self) -> None:
         for job in self._pool.collect():
-            self._busy[job.channel_id] -= 1
             if isinstance(job, Call):
                 self._calls.append(job)
             elif isinstance(job, Search):
@@ -134,30 +131,35 @@ class Worker:
 
     def _settle(self) -> bool:
         if self._calls:
-            settle(self._calls, self.who.name, self._ways)
-            self.settled += len(self._calls)
-            self._calls = []
+            kept = settle(self._calls, self.who.name, self._ways)
+            self.settled += len(self._calls) - len(kept)
+            self._calls = kept
         if self._searches:
             settle_searches(self._searches, self.who.name, self._ways)
             self._searches = []
         for channel_id, count in breaker.take_freed().items():
             outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
+        self._renew()
         self._heartbeat.beat(self.claimed, self.settled)
         return True
+
+    def _renew(self) -> None:
+        """Keep the leases of calls that run on past their deadline: bytes may still leave."""
+        overdue = [j for j in self._pool.running if isinstance(j, Call) and j.overdue]
+        outbox.renew({call.delivery_pk: call.fence for call in overdue})
 
     def _claim(self) -> bool:
         free = self._pool.size - self._pool.busy
         if free <= 0 or self._stopping:
             return False
         mark = boottime()
-        claimed = claim(free, self._busy, self._per_channel)
+        claimed = claim(free, self._pool.busy_by_channel, self._per_channel)
         if not claimed:
             return False
         self.claimed += len(claimed)
         jobs = open_wave(claimed, mark, self.who, self._ways)
         # What is on record is called before anything else can fail.
         for job in jobs:
-            self._busy[job.channel_id] += 1
             self._pool.start(job)
         metered = {c for c, way in self._ways.ways.items() if way.channel.rate_per_s}
         give_back(claimed, [job.channel_id for job in jobs if isinstance(job, Call)], metered)
@@ -181,18 +183,29 @@ class Worker:
             selector.select(DATABASE_PAUSE_S)
 
     def _drain(self) -> None:
-        """Wait for calls that are on the wire and write down what they came to."""
-        end = boottime() + DRAIN_S
+        """Wait for calls that are on the wire and write down what they came to.
+
+        Each has its whole deadline; what runs on past that is left, in doubt.
+        """
+        deadlines = [j.journal.deadline for j in self._pool.running if isinstance(j, Call)]
+        end = max([boottime(), *deadlines]) + DRAIN_S
         while (self._pool.busy or self._unsettled) and boottime() < end:
             self._collect()
             if not self._try(self._settle):
                 self._pause()
-            elif self._pool.busy:
+            elif self._pool.busy or self._unsettled:
                 self._wait(None)
         self._say_what_is_lost()
         self._pool.close()
 
     def _say_what_is_lost(self) -> None:
+        for job in self._pool.running:
+            if isinstance(job, Call):
+                logger.error(
+                    "the call of attempt %s of delivery %s has not returned: it becomes unknown",
+                    job.attempt_id,
+                    job.delivery_pk,
+                )
         for call in self._calls:
             logger.error(
                 "attempt %s of delivery %s ended as %s (provider's id %r), and that could not be"

@@ -77,23 +77,31 @@ class Held:
     leased: bool
 
 
-def hold(ids: Iterable[int]) -> dict[int, Held]:
+def hold(ids: Iterable[int], *, skip_locked: bool = False) -> dict[int, Held]:
     """Lock rows until the transaction ends: outbox items first, then deliveries, in id order.
 
     The claim also takes the item before the row; any other order could deadlock with it.
+
+    Args:
+        ids: deliveries.
+        skip_locked: leave out what somebody else holds, instead of waiting for it. A worker must:
+            one forgotten transaction on one row would stop everything it works on.
     """
     wanted = sorted(set(ids))
+    lock = "FOR UPDATE SKIP LOCKED" if skip_locked else "FOR UPDATE"
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT delivery_id, leased AND due_at > clock_timestamp() FROM ledgers_outboxitem"
-            " WHERE delivery_id = ANY(%s) ORDER BY delivery_id FOR UPDATE",
+            f" WHERE delivery_id = ANY(%s) ORDER BY delivery_id {lock}",
             [wanted],
         )
         leased = dict(cursor.fetchall())
         cursor.execute(
-            "SELECT id, status, fence, row_version FROM ledgers_delivery"
-            " WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
-            [wanted],
+            "SELECT id, status, fence, row_version FROM ledgers_delivery d"
+            " WHERE id = ANY(%s) AND (id = ANY(%s) OR NOT EXISTS ("
+            "SELECT 1 FROM ledgers_outboxitem o WHERE o.delivery_id = d.id))"
+            f" ORDER BY id {lock}",
+            [wanted, list(leased)],
         )
         return {
             row_id: Held(row_id, DeliveryStatus(status), fence, version, leased.get(row_id, False))

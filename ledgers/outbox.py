@@ -49,9 +49,10 @@ WITH picked AS (
     SELECT item.delivery_id
     FROM unnest(%s::bigint[], %s::int[]) AS q(channel_id, quota)
     CROSS JOIN LATERAL (
-        SELECT o.delivery_id FROM ledgers_outboxitem o
+        SELECT o.delivery_id
+        FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
         WHERE o.channel_id = q.channel_id AND o.due_at <= (SELECT clock_timestamp())
-        ORDER BY o.due_at LIMIT q.quota FOR UPDATE SKIP LOCKED
+        ORDER BY o.due_at LIMIT q.quota FOR UPDATE OF o, d SKIP LOCKED
     ) AS item
 ),
 leased AS (
@@ -118,9 +119,41 @@ def release(fences: Mapping[int, int]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE ledgers_outboxitem o SET due_at = clock_timestamp(), leased = false
-            FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d
-            WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence AND o.leased
+            UPDATE ledgers_outboxitem SET due_at = clock_timestamp(), leased = false
+            WHERE delivery_id IN (
+                SELECT o.delivery_id
+                FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence)
+                JOIN ledgers_delivery d ON d.id = w.id AND d.fence = w.fence
+                JOIN ledgers_outboxitem o ON o.delivery_id = w.id AND o.leased
+                ORDER BY o.delivery_id FOR UPDATE OF o SKIP LOCKED)
+            """,
+            [list(fences), list(fences.values())],
+        )
+
+
+def renew(fences: Mapping[int, int]) -> None:
+    """Extend leases whose calls are still running past their deadline, by delivery id and fence.
+
+    As long as a call runs bytes may leave, so nobody else may take the row. A lease that is over
+    stays over.
+    """
+    if not fences:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH kept AS (
+                UPDATE ledgers_outboxitem o
+                SET due_at = clock_timestamp() + make_interval(secs => c.lease_s)
+                FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d,
+                     ledgers_channel c
+                WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence
+                  AND c.id = o.channel_id AND o.leased AND o.due_at > clock_timestamp()
+                RETURNING o.delivery_id, w.fence, o.due_at
+            )
+            UPDATE ledgers_attempt a SET lease_until = k.due_at
+            FROM kept k
+            WHERE a.delivery_id = k.delivery_id AND a.fence = k.fence AND a.closed_at IS NULL
             """,
             [list(fences), list(fences.values())],
         )
@@ -226,20 +259,24 @@ def notify() -> None:
 
 
 def wake_next_parts(ids: Iterable[int]) -> None:
-    """Make the parts that waited for these due now, where nobody holds them."""
+    """Let the next parts know what became of these: they are due, or a person is asked."""
+    wanted = sorted(ids)
+    if not wanted:
+        return
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE ledgers_outboxitem o SET due_at = clock_timestamp()
-            FROM ledgers_delivery d
+            SELECT n.id FROM ledgers_delivery d
             JOIN ledgers_message m ON m.id = d.message_id AND m.parts > d.part
             JOIN ledgers_delivery n ON n.message_id = d.message_id
                 AND n.destination = d.destination AND n.part = d.part + 1
-            WHERE d.id = ANY(%s) AND o.delivery_id = n.id
-              AND NOT (o.leased AND o.due_at > clock_timestamp())
+            WHERE d.id = ANY(%s) AND n.status = 'pending'
             """,
-            [sorted(ids)],
+            [wanted],
         )
+        following = [row_id for (row_id,) in cursor.fetchall()]
+    if following:
+        wake(following)
 
 
 def wake_generations(ids: Iterable[int]) -> None:

@@ -173,7 +173,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         SELECT d.delivery_id, d.status, 'not queued' FROM ledgers_delivery d
         WHERE d.status IN ('pending', 'submitting')
           AND NOT EXISTS (SELECT 1 FROM ledgers_outboxitem o WHERE o.delivery_id = d.id)
-          AND split_part(d.cause, ':', 1) NOT IN ('absent', 'blocked', 'left')
+          AND split_part(d.cause, ':', 1) NOT IN
+              ('absent', 'blocked', 'left', 'earlier-part', 'too-early')
         """,
     ),
     Invariant(

@@ -44,12 +44,12 @@ CREATE TRIGGER closed_is_final BEFORE UPDATE ON ledgers_attempt
 CREATE TRIGGER written_ahead_is_frozen BEFORE UPDATE ON ledgers_attempt
     FOR EACH ROW WHEN (
         (OLD.delivery_id, OLD.number, OLD.opened_at, OLD.worker, OLD.host, OLD.build, OLD.fence,
-         OLD.idempotency_key, OLD.key_scope, OLD.body_hash, OLD.authority, OLD.deadline_s,
-         OLD.lease_until)
+         OLD.idempotency_key, OLD.key_scope, OLD.body_hash, OLD.authority, OLD.deadline_s)
         IS DISTINCT FROM
         (NEW.delivery_id, NEW.number, NEW.opened_at, NEW.worker, NEW.host, NEW.build, NEW.fence,
-         NEW.idempotency_key, NEW.key_scope, NEW.body_hash, NEW.authority, NEW.deadline_s,
-         NEW.lease_until))
+         NEW.idempotency_key, NEW.key_scope, NEW.body_hash, NEW.authority, NEW.deadline_s)
+        -- A call that runs on keeps its lease; one that is over is not made shorter afterwards.
+        OR NEW.lease_until < OLD.lease_until)
     EXECUTE FUNCTION ledgers_refuse('what was written ahead is frozen');
 CREATE TRIGGER kept BEFORE DELETE ON ledgers_attempt
     FOR EACH ROW EXECUTE FUNCTION ledgers_refuse('attempts are the audit record');

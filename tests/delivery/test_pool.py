@@ -12,7 +12,7 @@ import pytest
 from delivery.pool import Pool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job:
     """A call that waits to be let go."""
 
@@ -20,6 +20,7 @@ class Job:
     started: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
     channel_id: int = 1
+    overdue: bool = False
 
     def run(self) -> None:
         self.started.set()
@@ -118,3 +119,20 @@ def _join(name: str) -> None:
     for thread in threading.enumerate():
         if thread.name == name:
             thread.join(10)
+
+
+def test_a_call_that_is_overdue_gives_its_place_to_another_one() -> None:
+    pool = Pool(1)
+    hung, good = Job(channel_id=7), Job(channel_id=8)
+    pool.start(hung)
+    assert hung.started.wait(10)
+
+    hung.overdue = True
+    free = pool.size - pool.busy
+    pool.start(good)
+    began = good.started.wait(10)
+    busy = dict(pool.busy_by_channel)
+    hung.go.set()
+    good.go.set()
+
+    assert (free, began, busy) == (1, True, {8: 1})

@@ -1,12 +1,13 @@
 """Looking up what the recipient has: evidence, and the move that the whole history then allows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from delivery import hooks
 from delivery.channels.contract import Finding
-from ledgers.models import Channel, Evidence, OutboxItem
+from ledgers.models import Attempt, Channel, Credential, Evidence, OutboxItem
 from tests.crash.clock import pass_s
 from tests.delivery.senders import Desk
 from tests.factories import SENDER, deliveries, delivery, make_channel, record, sweep
@@ -122,7 +123,61 @@ def test_a_finding_that_cannot_be_kept_keeps_no_other_from_being_kept(desk: Desk
         "tg:2": "delivered",
         "tg:3": "delivered",
     }
-    assert Evidence.objects.count() == 2
+    assert Evidence.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Finding("key_lookup", "maybe", "x"),  # type: ignore[arg-type]
+        Finding("a" * 50, "found", "x"),  # type: ignore[arg-type]
+        Finding("key_lookup", "found", "x", provider_message_id="7" * 301),
+        Finding("key_lookup", "absent", "x", covered_from="long ago"),  # type: ignore[arg-type]
+        Finding("key_lookup", "absent", None),  # type: ignore[arg-type]
+        Finding("key_lookup", "absent", "x", pages=2**40),
+    ],
+    ids=repr,
+)
+def test_a_finding_that_cannot_be_used_counts_as_a_search_and_asks_a_person(
+    desk: Desk, said: Finding
+) -> None:
+    doubt(desk, "tg:1")
+    desk.found = said
+
+    sweep()
+
+    seen = Evidence.objects.get()
+    assert (delivery("tg:1").status, seen.verdict) == ("unknown", "inconclusive")
+    assert "cannot be used" in seen.why
+    assert delivery("tg:1").cause.startswith("blocked:")
+    assert not OutboxItem.objects.exists()
+
+
+@pytest.mark.parametrize("found", [RuntimeError, "id-{}".format], ids=["raises", "finds"])
+def test_the_secret_that_a_peer_repeats_is_kept_nowhere(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, found: Callable[[str], object]
+) -> None:
+    secret = "sekret/0123456789"
+    monkeypatch.setenv("DESK_SECRET", secret)
+    Credential.objects.update(secret_ref="env:DESK_SECRET")
+
+    def answer(_: Any) -> object:
+        said = found(secret)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    desk.script("tg:1", RuntimeError(f"401 for Bearer {secret}"))
+    record(["tg:1"], "abcd")
+    sweep()
+    pass_s(LONG_AFTER_S)
+    desk.found = answer
+    sweep()
+
+    attempt, seen = Attempt.objects.get(), Evidence.objects.get()
+    assert attempt.error.endswith("401 for Bearer [secret]")
+    assert "[secret]" in seen.why + seen.provider_message_id
+    assert secret not in repr([vars(attempt), vars(seen), vars(delivery("tg:1"))])
 
 
 def test_a_part_that_is_found_lets_the_next_one_go_at_once(desk: Desk) -> None:

@@ -80,7 +80,7 @@ ENDLESS.append(ENDLESS)
         ({"n": -math.inf}, "content.n", "is -inf"),
         (b"bytes", "content", "of type bytes"),
         ({"a": {1, 2}}, "content.a", "of type set"),
-        ({"a": object()}, "content.a", "of type object"),
+        ({"a": ...}, "content.a", "of type ellipsis"),
         ({1: "a"}, "content", "has the key 1"),
         ({None: "a"}, "content", "has the key None"),
         ({"a": 2**63}, "content.a", "too large a whole number"),

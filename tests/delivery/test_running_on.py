@@ -1,0 +1,71 @@
+"""A call that runs on past its deadline keeps its row: bytes may still leave."""
+
+from datetime import timedelta
+
+import pytest
+
+from delivery.worker import Worker
+from ledgers.clock import database_now
+from ledgers.models import Attempt, Channel, OutboxItem
+from tests.delivery.senders import Desk, Pause
+from tests.delivery.waves import on_the_wire, take_call, take_calls
+from tests.factories import delivery, make_due, record
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_lease_of_a_call_that_runs_on_is_renewed_and_the_attempt_says_so(
+    alerts: Channel, desk: Desk
+) -> None:
+    pause = Pause()
+    desk.script("tg:1001", pause)
+    record()
+    call = take_call()
+    worker = Worker("shift")
+    with on_the_wire(call, pause):
+        call.journal.deadline = 0.0
+        worker._pool.running.add(call)
+        OutboxItem.objects.update(due_at=database_now() + timedelta(seconds=2))
+
+        worker._renew()
+        item, attempt = OutboxItem.objects.get(), Attempt.objects.get()
+
+    worker._pool.running.clear()
+    worker._calls = [call]
+    worker._settle()
+    assert item.due_at > database_now() + timedelta(seconds=30)
+    assert attempt.lease_until == item.due_at
+    assert delivery().status == "delivered"
+    assert not Attempt.objects.get().late
+
+
+def test_a_lease_that_is_over_is_not_renewed(alerts: Channel, desk: Desk) -> None:
+    record()
+    call = take_call()
+    make_due()
+    worker = Worker("shift")
+    call.journal.deadline = 0.0
+    worker._pool.running.add(call)
+
+    worker._renew()
+
+    assert OutboxItem.objects.get().due_at < database_now()
+    assert take_calls("worker-2") == []
+    assert delivery().status == "unknown"
+
+
+def test_an_ending_worker_waits_for_a_call_as_long_as_its_own_deadline(
+    alerts: Channel, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delivery.worker.DRAIN_S", 0.0)
+    pause = Pause()
+    desk.script("tg:1001", pause)
+    record()
+    worker = Worker("shift")
+    worker._claim()
+    assert pause.reached.wait(10)
+    monkeypatch.setattr(worker, "_wait", lambda listener: pause.go.set())
+
+    worker._drain()
+
+    assert delivery().status == "delivered"
