@@ -151,6 +151,9 @@ COUNTERFOIL_QCLUSTER: bool = env.flag("COUNTERFOIL_QCLUSTER", default=False)
 # What runs here, as every attempt records it: a version or a commit.
 COUNTERFOIL_BUILD: str = env.text("COUNTERFOIL_BUILD", "unversioned", most=60)
 
+# A new installation comes with the channel `notes`; those of the demo and of the tests do not.
+COUNTERFOIL_FIRST_CHANNEL = True
+
 # --- Decisions --------------------------------------------------------------------------------
 # How many people decide here. With 1, what otherwise takes a second person takes a wait.
 COUNTERFOIL_APPROVERS: int = env.whole("COUNTERFOIL_APPROVERS", 2, least=1, most=1000)

@@ -45,6 +45,7 @@ from ledgers.errors import (  # noqa: E402
     LeaseLostError,
     LedgerError,
     NotFoundError,
+    NotMigratedError,
     RunEndedError,
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "LedgerError",
     "Message",
     "NotFoundError",
+    "NotMigratedError",
     "NotSentError",
     "Owed",
     "RefusedError",
@@ -324,6 +326,7 @@ def run(run_id: str, *, agent: str, trigger_key: str | None = None) -> Run:
     and a cancelled task too, its open steps and the run are failed, and may be started again at
     once. So may those of a process that was killed on this host; another host's are waited for
     until their leases end. Entering it raises `CrashLoopError` where a person must look first, and
-    `InvalidValueError` for bad names.
+    `InvalidValueError` for bad names, `ConflictError` where another agent opened this run, and
+    `NotMigratedError` where there are no ledgers yet.
     """
     return Run(run_id, agent, trigger_key)

@@ -41,6 +41,15 @@ class RunEndedError(LedgerError):
     """The run is completed; a new unit of work needs a run of its own."""
 
 
+class NotMigratedError(LedgerError):
+    """The database has not the tables of this version; migrating it is what helps."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is not migrated. Run: make run, or .venv/bin/python manage.py migrate"
+        )
+
+
 class LostWriteError(LedgerError):
     """A statement reported fewer rows than it must have written; all of it was rolled back."""
 

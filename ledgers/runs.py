@@ -1,11 +1,15 @@
 """Runs of the execution ledger: opened and ended by an agent, stopped when a step keeps dying."""
 
-from django.db import connection, transaction
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from django.db import ProgrammingError, connection, transaction
 from django.db.models import F
 
 from ledgers.canonical import check_name, storable
 from ledgers.clock import ClockTimestamp
-from ledgers.errors import ConflictError, CrashLoopError, NotFoundError
+from ledgers.errors import ConflictError, CrashLoopError, NotFoundError, NotMigratedError
 from ledgers.models import Run
 from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import RunStatus, StepStatus
@@ -27,12 +31,14 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
     Raises:
         InvalidValueError: a name cannot be kept.
         CrashLoopError: a person must look at the run first.
+        ConflictError: the run was opened by another agent, or by another trigger.
+        NotMigratedError: there are no ledgers in this database yet, or older ones.
     """
     check_name(run_id, "run_id")
     check_name(agent, "agent", MAX_ACTOR)
     if trigger_key is not None:
         check_name(trigger_key, "trigger_key")
-    with transaction.atomic():
+    with _migrated(), transaction.atomic():
         run = _find_or_make_run(run_id, agent, trigger_key)
         if run.status == RunStatus.CRASH_LOOP:
             raise CrashLoopError(crash_loop_text(run))
@@ -45,11 +51,25 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         return run
 
 
+@contextmanager
+def _migrated() -> Iterator[None]:
+    """Says of a missing table or column what to do about it: an agent's author meets it first."""
+    try:
+        yield
+    except ProgrammingError as error:
+        if isinstance(
+            error.__cause__, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn
+        ):
+            raise NotMigratedError from error
+        raise
+
+
 def _find_or_make_run(run_id: str, agent: str, trigger_key: str | None) -> Run:
     if trigger_key is not None:
         _lock_name(f"trigger:{trigger_key}")
         known = Run.objects.select_for_update().filter(trigger_key=trigger_key).first()
         if known is not None:
+            _check_agent(known, agent)
             Run.objects.filter(pk=known.pk).update(duplicate_triggers=F("duplicate_triggers") + 1)
             return known
     run, made = Run.objects.get_or_create(
@@ -57,12 +77,23 @@ def _find_or_make_run(run_id: str, agent: str, trigger_key: str | None) -> Run:
     )
     if made:
         log("open_run", agent, run=run, detail={"trigger_key": trigger_key})
-    elif trigger_key is not None and run.trigger_key != trigger_key:
+        return Run.objects.select_for_update().get(pk=run.pk)
+    _check_agent(run, agent)
+    if trigger_key is not None and run.trigger_key != trigger_key:
         raise ConflictError(
             f"run_id {run_id!r} was opened by trigger {run.trigger_key!r}, not by {trigger_key!r}."
             " Give each trigger a run of its own."
         )
     return Run.objects.select_for_update().get(pk=run.pk)
+
+
+def _check_agent(run: Run, agent: str) -> None:
+    """Two agents that chose the same name would take each other's work for done."""
+    if run.agent != agent:
+        raise ConflictError(
+            f"run {run.run_id!r} was opened by agent {run.agent!r}, not by {agent!r}. Give each"
+            " agent runs of its own, or keep the agent's name."
+        )
 
 
 def _lock_name(name: str) -> None:

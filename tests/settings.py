@@ -26,6 +26,7 @@ from config.settings import *  # noqa: E402, F403  what is not named below is as
 from config.settings import CACHES, COUNTERFOIL_DATA, DATABASES, TEMPLATES  # noqa: E402
 
 DATABASES["default"]["NAME"] = NAME
+COUNTERFOIL_FIRST_CHANNEL = False  # each test says which channels there are
 CACHES["default"]["LOCATION"] = COUNTERFOIL_DATA / "cache" / NAME
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TEMPLATES[0]["OPTIONS"]["debug"] = True  # the coverage plugin reads what this records

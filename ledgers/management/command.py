@@ -22,7 +22,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError
 
 from ledgers.canonical import Json
-from ledgers.errors import InvalidValueError, LedgerError, NotFoundError
+from ledgers.errors import InvalidValueError, LedgerError, NotFoundError, NotMigratedError
 
 FINE, FINDING, MISUSE, NO_DATABASE = 0, 1, 2, 3
 
@@ -110,16 +110,14 @@ def told_error(error: Exception) -> CommandError:
     match error:
         case CommandError():
             return CommandError(str(error), returncode=error.returncode)
-        case InvalidValueError() | NotFoundError():
+        case InvalidValueError() | NotFoundError() | NotMigratedError():
             return CommandError(str(error), returncode=MISUSE)
         case UnicodeEncodeError():  # a shell hands on whatever bytes it was given
             return CommandError("An argument is not UTF-8 text.", returncode=MISUSE)
         case LedgerError():
             return CommandError(str(error), returncode=FINDING)
         case ProgrammingError() if "does not exist" in str(error):
-            return CommandError(
-                "The database is not migrated. Run: manage.py migrate", returncode=MISUSE
-            )
+            return CommandError(str(NotMigratedError()), returncode=MISUSE)
         case OperationalError() | InterfaceError():
             return CommandError(f"The database does not answer: {error}", returncode=NO_DATABASE)
         case _:

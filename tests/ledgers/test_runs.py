@@ -55,6 +55,16 @@ def test_another_trigger_does_not_take_over_a_run_of_the_same_name() -> None:
         runs.open_run("run-1", "tester", trigger_key="slot-2")
 
 
+@pytest.mark.parametrize("trigger", ["slot-1", None])
+def test_another_agent_does_not_take_over_a_run_and_both_are_named(trigger: str | None) -> None:
+    runs.open_run("run-1", "tester", trigger_key=trigger)
+
+    with pytest.raises(ConflictError, match="opened by agent 'tester', not by 'other'"):
+        runs.open_run("run-1", "other", trigger_key=trigger)
+
+    assert Run.objects.get().duplicate_triggers == 0
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("trigger", ["slot-1", None])
 def test_c49_two_processes_that_open_a_slot_at_once_open_one_run(trigger: str | None) -> None:
