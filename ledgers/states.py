@@ -50,7 +50,8 @@ class RunStatus(models.TextChoices):
 class StepStatus(models.TextChoices):
     """What is known about one unit of work."""
 
-    # Leased by a process. Past the lease's end it counts as dead, and the step may start again.
+    # Leased by a process. Past the lease's end, or as soon as that process is seen to be gone from
+    # its host, it counts as dead, and the step may start again.
     RUNNING = "running", "started, and not ended"
     # The first committed result stands for ever.
     COMPLETED = "completed", "done; the result is stored"
