@@ -17,6 +17,8 @@ KEYS = (
 )  # fmt: skip
 MESSAGE_REQUIRED = ("name", "channel", "to", "content")
 MESSAGE_KEYS = (*MESSAGE_REQUIRED, "not_before", "not_after")
+# Python refuses to read longer ones, without saying where; ours are refused by field.
+LONGEST_WHOLE = 40  # digits
 MOMENT = "a moment with its zone in ISO 8601, such as 2026-12-01T08:00:00+00:00"
 
 
@@ -51,15 +53,15 @@ def read_recording(text: str) -> Recording:
     )
     fields["announces"] = tuple(_texts(said, "announces"))
     if not isinstance(said.get("end_run", True), bool):
-        raise InvalidInputError("end_run", f"is {said['end_run']!r}", "true or false")
+        raise InvalidInputError("end_run", f"is {_short(said['end_run'])}", "true or false")
     if not isinstance(said.get("result_ref", ""), str):
-        raise InvalidInputError("result_ref", f"is {said['result_ref']!r}", "text")
+        raise InvalidInputError("result_ref", f"is {_short(said['result_ref'])}", "text")
     return Recording(**fields)
 
 
 def _parsed(text: str) -> Json:
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_int=capped_whole)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInputError(
@@ -67,6 +69,11 @@ def _parsed(text: str) -> Json:
         ) from None
     except RecursionError:
         raise InvalidInputError("the input", "is nested too deeply", "at most 64 levels") from None
+
+
+def capped_whole(digits: str) -> int:
+    """The number; of one that is far too long only as many digits as make it too large."""
+    return int(digits[:LONGEST_WHOLE])
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
@@ -97,7 +104,9 @@ def _object(
             raise InvalidInputError(f"{prefix}{key}", "is not known", "one of: " + ", ".join(keys))
     for key in required:
         if key not in value:
-            raise InvalidInputError(f"{prefix}{key}", "is missing", "given: it has no default")
+            raise InvalidInputError(
+                f"{prefix}{key}", "is missing", "a value for it: it has no default"
+            )
     return value
 
 

@@ -108,7 +108,7 @@ def check_name(value: object, field: str, limit: int = MAX_NAME) -> str:
             spellings that look alike would be two identities.
     """
     if not isinstance(value, str):
-        raise InvalidValueError(field, f"is {value!r}", f"text of 1 to {limit} characters")
+        raise InvalidValueError(field, f"is {shown(value)}", f"text of 1 to {limit} characters")
     check_text(value, field)
     if not value or value != value.strip():
         raise InvalidValueError(
@@ -126,6 +126,15 @@ def check_name(value: object, field: str, limit: int = MAX_NAME) -> str:
 def storable(text: str, limit: int = 4096) -> str:
     """A stranger's text as PostgreSQL can keep it: no NUL, no lone surrogate, at most so long."""
     return text[:limit].replace("\x00", "�").encode("utf-8", "replace").decode("utf-8")
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A refused value for its refusal: cut, and in words where it cannot be written out."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a whole number of thousands of digits"
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def sha256(data: str | bytes) -> str:

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 
 from ledgers import holder
-from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, storable
+from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, shown, storable
 from ledgers.clock import ClockTimestamp
 from ledgers.errors import (
     ConflictError,
@@ -30,6 +30,7 @@ from ledgers.trail import log
 DEFAULT_LEASE_S = 300.0
 LONGEST_LEASE_S = 30 * 24 * 3600.0
 MAX_REF = 1000  # characters
+MAX_VERSION = 2**31 - 1  # what its column holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +123,16 @@ def _held_text(run: Run, step: Step) -> str:
 
 
 def _check_version(version: object) -> None:
-    if not isinstance(version, int) or isinstance(version, bool) or not 0 < version < 2**31:
-        raise InvalidValueError("version", f"is {version!r}", "a whole number from 1")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidValueError("version", f"is {shown(version)}", "a whole number from 1")
+    if version > MAX_VERSION:
+        raise InvalidValueError("version", f"is {shown(version)}", f"at most {MAX_VERSION}")
 
 
 def _check_lease(lease_s: object) -> None:
     if not isinstance(lease_s, int | float) or not 0 < lease_s <= LONGEST_LEASE_S:
         raise InvalidValueError(
-            "lease_s", f"is {lease_s!r}", f"seconds, above 0 and at most {LONGEST_LEASE_S:.0f}"
+            "lease_s", f"is {shown(lease_s)}", f"seconds, above 0 and at most {LONGEST_LEASE_S:.0f}"
         )
 
 

@@ -82,6 +82,10 @@ def test_a_roster_that_differs_the_second_time_changes_nothing_and_is_named(
         (say(step_id=" s"), "step_id"),
         (say(version="1"), "version"),
         (say(version=True), "version"),
+        (say().replace('{"done": true}', "9" * 6000), "result"),
+        (say().replace('{"done": true}', '{"a": [-' + "9" * 6000 + "]}"), "result.a[0]"),
+        (say(version=7).replace("7", "7" * 6000), "version"),
+        (say(run_id=7).replace("7", "7" * 6000), "run_id"),
         (say(result=float("nan")), "result"),
         (say(result="\ud800"), "result"),
         (say(input=[float("inf")]), "input[0]"),
@@ -116,6 +120,27 @@ def test_what_is_wrong_is_named_and_nothing_is_written(
     assert not Run.objects.exists()
     assert not Step.objects.exists()
     assert not Message.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (say(version=99999999999999999999), "Right would be: at most 2147483647."),
+        ("{}", "run_id: is missing. Right would be: a value for it: it has no default."),
+        (b"\xff", "file: standard input is not UTF-8 at byte 0."),
+    ],
+)
+def test_a_refusal_reads_as_a_sentence(alerts: Channel, said: str | bytes, told: str) -> None:
+    refused = typed("record", stdin=said)
+
+    assert (refused.code, told in refused.err) == (2, True), refused.err
+
+
+def test_the_help_shows_a_channel_that_a_new_installation_has() -> None:
+    told = typed("record", "--help").out
+
+    assert '"channel": "notes"' in told
+    assert "end_run: true, the default" in told
 
 
 def test_a_missing_key_names_the_key(alerts: Channel) -> None:

@@ -28,7 +28,8 @@ class Command(LedgerCommand):
     )
     lesson = """
         Keys: run_id, agent, step_id (needed) · trigger_key, input, version (1), result, result_ref,
-        announces, end_run (true: the run is completed with this step) · messages, a list of
+        announces · end_run: true, the default, completes the run once no step of it is open; say
+        false if another step follows · messages, a list of
         {name, channel, to (a list), content, not_before, not_after}
 
         Exit codes: 0 recorded, or known already · 1 the ledger does not allow it (the step was
@@ -38,7 +39,7 @@ class Command(LedgerCommand):
 
         Example:
           echo '{"run_id": "report-2026-12-01", "agent": "report", "step_id": "write",
-                 "messages": [{"name": "report", "channel": "alerts", "to": ["ops"],
+                 "messages": [{"name": "report", "channel": "notes", "to": ["ops"],
                                "content": "All quiet."}]}' | manage.py record
         """
 
@@ -51,13 +52,14 @@ class Command(LedgerCommand):
 
 
 def _text(name: str) -> str:
+    place = "standard input" if name == "-" else name
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return raw.decode("utf-8-sig")
     except OSError as error:
-        raise MisuseError(f"file: {name} cannot be read: {error.strerror}", "file") from error
+        raise MisuseError(f"file: {place} cannot be read: {error.strerror}", "file") from error
     except UnicodeDecodeError as error:
-        text = f"file: {name} is not UTF-8 at byte {error.start}. Right would be: UTF-8 text"
+        text = f"file: {place} is not UTF-8 at byte {error.start}. Right would be: UTF-8 text"
         raise MisuseError(text, "file") from error
 
 
