@@ -6,7 +6,7 @@ from tests.commands.shell import load, typed
 
 COMMANDS = (
     "cancel", "deliver", "demo", "draw_states", "list_unknown", "reconcile", "record",
-    "resolve_run", "show_delivery", "show_run", "verify_ledgers", "workers",
+    "resolve_run", "show_delivery", "show_run", "up", "verify_ledgers", "workers",
 )  # fmt: skip
 
 
