@@ -39,6 +39,7 @@ class DeliveryStanding:
 
     `advice`: `delivered`; `do_not_resend` (it is on its way, or it may have arrived: Counterfoil
     takes care of it); `not_sent` (provably not accepted, and nothing more is tried).
+    `waits_for_person`: no machine will go on with it by itself.
     """
 
     delivery_id: str
@@ -50,6 +51,7 @@ class DeliveryStanding:
     status: str
     cause: str
     advice: Advice
+    waits_for_person: bool
     attempts: int
     next_attempt_at: datetime | None
     provider_message_id: str
@@ -85,7 +87,9 @@ class Standing:
 
     @property
     def on_its_way(self) -> tuple[DeliveryStanding, ...]:
-        return self.where(DeliveryStatus.PENDING, DeliveryStatus.SUBMITTING)
+        """Those that a machine goes on with by itself."""
+        moving = self.where(DeliveryStatus.PENDING, DeliveryStatus.SUBMITTING)
+        return tuple(d for d in moving if not d.waits_for_person)
 
     def __str__(self) -> str:
         total = len({(d.message, d.channel, d.destination) for d in self.deliveries})
@@ -186,7 +190,7 @@ def _pauses(seconds: float) -> Iterator[float]:
 def standing(deliveries: Iterable[Delivery], announced: tuple[str, ...] = ()) -> Standing:
     """The standing of these deliveries, in the order of their recording."""
     rows = Delivery.objects.filter(pk__in=[d.pk for d in deliveries]).select_related(
-        "message__channel"
+        "message__channel", "outbox_item"
     )
     return Standing(tuple(_one(row) for row in rows), announced)
 
@@ -202,6 +206,7 @@ def _one(row: Delivery) -> DeliveryStanding:
         status=str(row.status),
         cause=row.cause,
         advice=ADVICE[DeliveryStatus(row.status)],
+        waits_for_person=row.status in OPEN and not hasattr(row, "outbox_item"),
         attempts=row.attempt_count,
         next_attempt_at=row.next_attempt_at,
         provider_message_id=row.provider_message_id,

@@ -117,6 +117,28 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
     ),
     Invariant(
+        "contents-match-their-hashes",
+        "a message's content and a step's result are those that were recorded",
+        """
+        SELECT 'message', id FROM ledgers_message
+        WHERE payload IS NOT NULL
+          AND encode(sha256(convert_to(payload, 'UTF8')), 'hex') <> payload_hash
+        UNION ALL
+        SELECT 'step', id FROM ledgers_step
+        WHERE status = 'completed'
+          AND encode(sha256(convert_to(COALESCE(result, ''), 'UTF8')), 'hex') <> result_hash
+        """,
+    ),
+    Invariant(
+        "windows-count-from-the-first-attempt",
+        "a key's first use is no later than its first attempt",
+        """
+        SELECT d.delivery_id, d.key_first_used_at FROM ledgers_delivery d
+        JOIN ledgers_attempt a ON a.delivery_id = d.id AND a.number = 1
+        WHERE d.key_first_used_at > a.opened_at
+        """,
+    ),
+    Invariant(
         "attempts-are-counted",
         "the attempts of a delivery are numbered from 1 without gap, as many as the row says",
         """
@@ -170,6 +192,18 @@ INVARIANTS: tuple[Invariant, ...] = (
         SELECT d.delivery_id, d.status, 'queued although ended' FROM ledgers_outboxitem o
         JOIN ledgers_delivery d ON d.id = o.delivery_id WHERE d.status NOT IN ({_OPEN})
         UNION ALL
+        SELECT d.delivery_id, d.status, 'queued on another channel, or for ever'
+        FROM ledgers_outboxitem o
+        JOIN ledgers_delivery d ON d.id = o.delivery_id
+        JOIN ledgers_message m ON m.id = d.message_id
+        WHERE o.channel_id <> m.channel_id
+           OR o.due_at > GREATEST(clock_timestamp(), m.not_before) + interval '370 days'
+        UNION ALL
+        SELECT d.delivery_id, d.status, 'not queued' FROM ledgers_delivery d
+        WHERE d.status = 'unknown'
+          AND NOT EXISTS (SELECT 1 FROM ledgers_outboxitem o WHERE o.delivery_id = d.id)
+          AND split_part(d.cause, ':', 1) NOT IN ('blocked', 'left')
+        UNION ALL
         SELECT d.delivery_id, d.status, 'not queued' FROM ledgers_delivery d
         WHERE d.status IN ('pending', 'submitting')
           AND NOT EXISTS (SELECT 1 FROM ledgers_outboxitem o WHERE o.delivery_id = d.id)
@@ -213,10 +247,15 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "attempts-had-authority",
-        "every attempt names the credential and the destination rule that allowed it",
+        "every attempt names the credential, and a destination rule that does allow it",
         """
-        SELECT a.id FROM ledgers_attempt a
-        WHERE a.authority->>'credential' IS NULL OR a.authority->>'destination_rule' IS NULL
+        SELECT a.id FROM ledgers_attempt a JOIN ledgers_delivery d ON d.id = a.delivery_id
+        CROSS JOIN LATERAL (SELECT a.authority->>'destination_rule' AS rule) AS r
+        WHERE a.authority->>'credential' IS NULL OR r.rule IS NULL OR NOT (
+            d.destination = r.rule
+            OR (right(r.rule, 1) = '*' AND starts_with(d.destination, left(r.rule, -1)))
+            OR (left(r.rule, 2) = '*@' AND right(d.destination, length(r.rule) - 1)
+                = substr(r.rule, 2)))
         """,
     ),
     Invariant(

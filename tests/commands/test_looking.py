@@ -163,7 +163,7 @@ def test_a_list_that_is_cut_says_so(unknown: Delivery, recipient: Simulator) -> 
 def test_nothing_unknown_is_fine_and_a_channel_that_is_not_there_is_not(alerts: Channel) -> None:
     message(["room:a"])
 
-    assert typed("list_unknown").out == "nothing is unknown\n"
+    assert typed("list_unknown").out == "nothing is unknown, and nothing waits for a person\n"
     assert typed("list_unknown", "--channel", "alerts").code == 0
     refused = typed("list_unknown", "--channel", "allerts")
     assert (refused.code, "Right would be: alerts" in refused.err) == (2, True)

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.db.models import F
 
 from delivery.simulator.client import Simulator
-from ledgers.models import Attempt, Channel, Evidence
+from ledgers.models import Attempt, Channel, Delivery, Evidence
 from tests.factories import delivery, make_channel, make_due, record, sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,14 +58,14 @@ def test_a_search_elsewhere_that_finds_nothing_clears_nothing(recipient: Simulat
 
 
 def age_attempt() -> None:
-    """As if the attempt had been made an hour ago; its trigger is lifted for that moment."""
-    from django.db import connection
-
+    """As if the attempt had been made half an hour ago; triggers are lifted for that moment."""
+    half_an_hour = timedelta(minutes=30)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         Attempt.objects.update(
-            opened_at=Attempt.objects.get().opened_at - timedelta(minutes=30),
-            closed_at=Attempt.objects.get().opened_at - timedelta(minutes=30),
-            lease_until=Attempt.objects.get().lease_until - timedelta(minutes=30),
+            opened_at=F("opened_at") - half_an_hour,
+            closed_at=F("closed_at") - half_an_hour,
+            lease_until=F("lease_until") - half_an_hour,
         )
+        Delivery.objects.update(key_first_used_at=F("key_first_used_at") - half_an_hour)
         cursor.execute("SET session_replication_role = origin")

@@ -220,6 +220,7 @@ def corrupt(destination: str) -> None:
         )
 
 
+@pytest.mark.unverified_ledgers
 def test_a_payload_that_does_not_match_its_hash_fails_and_the_next_one_is_sent(
     alerts: Channel, desk: Desk
 ) -> None:
@@ -236,6 +237,7 @@ def test_a_payload_that_does_not_match_its_hash_fails_and_the_next_one_is_sent(
     assert [one.destination for one in desk.received] == ["tg:2"]
 
 
+@pytest.mark.unverified_ledgers
 def test_a_damaged_payload_of_something_possibly_accepted_is_not_called_failed(
     alerts: Channel, desk: Desk
 ) -> None:

@@ -23,6 +23,11 @@ BREAKING: dict[str, tuple[S, str]] = {
     ),
     "keys-are-unique": (S.PENDING, "UPDATE ledgers_delivery SET recognizer = 'dlv'"),
     "same-key-same-bytes": (S.SUBMITTING, "UPDATE ledgers_attempt SET body_hash = 'other'"),
+    "contents-match-their-hashes": (S.PENDING, "UPDATE ledgers_message SET payload = '1'"),
+    "windows-count-from-the-first-attempt": (
+        S.SUBMITTING,
+        "UPDATE ledgers_delivery SET key_first_used_at = key_first_used_at + interval '1 year'",
+    ),
     "attempts-are-counted": (S.SUBMITTING, "UPDATE ledgers_attempt SET number = 2"),
     "accepted-is-never-not-sent": (
         S.FAILED,

@@ -1,9 +1,9 @@
-"""`manage.py list_unknown`: what may have arrived or not, oldest first."""
+"""`manage.py list_unknown`: what waits for a person or for proof, oldest first."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from delivery.consequences import if_left
 from delivery.history import Case, Ways, read
@@ -11,16 +11,18 @@ from ledgers.management.command import Answer, LedgerCommand, MisuseError, at_le
 from ledgers.management.words import seconds, table
 from ledgers.models import Channel, Delivery, Evidence
 
-HEADERS = ("age", "delivery", "channel", "destination", "last evidence", "key protects")
+HEADERS = ("age", "status", "delivery", "channel", "destination", "last evidence", "key protects")
 
 
 class Command(LedgerCommand):
     help = (
-        "List the unknown deliveries, oldest first: they may have been accepted, so nothing sends\n"
-        "them again by guesswork. `show_delivery ID` shows everything about one."
+        "List what no machine can finish, oldest first: unknown deliveries, which may have been\n"
+        "accepted and are not sent again by guesswork; and pending ones that wait for a person,\n"
+        "such as after a search which proved that nothing arrived. `show_delivery ID` shows\n"
+        "everything about one."
     )
     lesson = """
-        Exit codes: 0 none is unknown · 1 there are some · 2 no such channel
+        Exit codes: 0 there are none · 1 there are some · 2 no such channel
 
         Examples:
           manage.py list_unknown
@@ -41,19 +43,25 @@ class Command(LedgerCommand):
         rows = _described(unknown[: options["limit"]])
         value = {"count": count, "unknown": rows}
         if not count:
-            return Answer(value, "nothing is unknown")
+            return Answer(value, "nothing is unknown, and nothing waits for a person")
         shown = f", the oldest {len(rows)} shown" if len(rows) < count else ""
-        text = f"{table(HEADERS, [_line(row) for row in rows])}\n\n{count} unknown{shown}"
+        sums = f"{unknown.filter(status='unknown').count()} unknown"
+        if waiting := unknown.filter(status="pending").count():
+            sums += f", {waiting} pending and waiting for a person"
+        text = f"{table(HEADERS, [_line(row) for row in rows])}\n\n{sums}{shown}"
         return Answer(value, text, finding=True)
 
 
 def unknown_deliveries(channel: str | None) -> QuerySet[Delivery]:
-    """The unknown deliveries, oldest first, of one channel or of all.
+    """The deliveries that no machine can finish, oldest first, of one channel or of all.
 
     Raises:
         MisuseError: there is no such channel.
     """
-    unknown = Delivery.objects.filter(status="unknown").order_by("unknown_since", "id")
+    waits_for_a_person = Q(status="pending", outbox_item__isnull=True)
+    unknown = Delivery.objects.filter(Q(status="unknown") | waits_for_a_person).order_by(
+        F("unknown_since").asc(nulls_last=True), "id"
+    )
     if channel is None:
         return unknown
     if not Channel.objects.filter(slug=channel).exists():
@@ -77,8 +85,9 @@ def _described(unknown: QuerySet[Delivery]) -> list[dict[str, Any]]:
 
 def _as_json(row: Any, case: Case) -> dict[str, Any]:
     until, now = case.facts.key_protects_until, case.now
-    since = row.unknown_since or now
+    since = row.unknown_since or row.created_at
     return {
+        "status": row.status,
         "delivery_id": str(row.delivery_id),
         "run_id": row.message.step.run.run_id,
         "channel": row.message.channel.slug,
@@ -99,6 +108,7 @@ def _line(row: dict[str, Any]) -> tuple[object, ...]:
     left = seconds(row["key_protects_s"]) if row["key_protects_s"] else "no longer, or never"
     return (
         seconds(row["age_s"]),
+        row["status"],
         row["delivery_id"][:13],
         row["channel"],
         row["destination"],
