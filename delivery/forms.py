@@ -1,20 +1,32 @@
 """The forms of channels and credentials: what a worker would hold or refuse is refused here."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.forms.fields import InvalidJSONInput
 from django.utils import timezone
 
 from delivery.authority import rule_complaints
 from delivery.channels.registry import ADAPTERS
 from delivery.policy import objections
+from delivery.spelled import capped_whole
 from ledgers.canonical import canonical_json
 from ledgers.errors import InvalidValueError
 from ledgers.models import Channel, Credential
 
 LONGEST_S = 86_400.0
+# Fields that the form declares itself: Django then forgets the model's defaults.
+DECLARED = (
+    "settings", "deadline_s", "margin_s", "lease_s", "retry_schedule", "look_up_schedule",
+)  # fmt: skip
+ATTEMPTS = (
+    "After so many attempts that are known not to have been accepted it is failed, and a person"
+    " may send it on. It costs one when the provider refuses for now, or when it could not be"
+    ' reached. It costs none when the provider asks to come back later ("too many requests"), when'
+    " the channel is paused, or when the worker itself holds back; and what may have arrived is"
+    " never tried again on this account."
+)
 
 
 class Indented(json.JSONEncoder):
@@ -24,6 +36,40 @@ class Indented(json.JSONEncoder):
         super().__init__(**kwargs | {"indent": 2})
 
 
+class Reader(json.JSONDecoder):
+    """JSON whose whole numbers are too large, where Python would refuse to read them at all."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs | {"parse_int": capped_whole})
+
+
+class JsonField(forms.JSONField):
+    """JSON that every part of the chain can carry, and can be shown again where it cannot."""
+
+    def __init__(self, *, decoder: type[json.JSONDecoder] | None = None, **kwargs: Any) -> None:
+        super().__init__(decoder=decoder or Reader, **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            read = super().to_python(value)
+            canonical_json(read, "value")
+        except InvalidValueError as error:
+            text = f"It {error.problem}. Right would be: {error.right}."
+            raise forms.ValidationError(text, code="invalid") from None
+        except RecursionError:
+            raise forms.ValidationError("It is nested too deeply.", code="invalid") from None
+        return read
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was typed is shown again as it was typed: reading it may be what failed."""
+        return initial if self.disabled else InvalidJSONInput(data or "")
+
+    def prepare_value(self, value: Any) -> Any:
+        """A lone surrogate is no text that a page can hold: it is shown as its escape."""
+        shown = super().prepare_value(value)
+        return shown.encode("utf-8", "backslashreplace").decode() if shown else shown
+
+
 def _seconds(label: str, help_text: str, least: float = 0.1) -> forms.FloatField:
     return forms.FloatField(
         min_value=least, max_value=LONGEST_S, label=label, help_text=f"{help_text} Seconds."
@@ -31,7 +77,7 @@ def _seconds(label: str, help_text: str, least: float = 0.1) -> forms.FloatField
 
 
 def _schedule(help_text: str) -> forms.JSONField:
-    return forms.JSONField(
+    return JsonField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text=f"{help_text} A list of seconds, such as [1, 5, 30].",
@@ -42,11 +88,14 @@ class ChannelForm(forms.ModelForm):
     """A channel, with every complaint at the field that it is about."""
 
     adapter = forms.ChoiceField(choices=[(name, name) for name in ADAPTERS])
-    settings = forms.JSONField(
+    settings = JsonField(
         required=False,
         encoder=Indented,
         widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
-        help_text="What the adapter is to know, as a JSON object; see below.",
+        help_text=(
+            "What the adapter is to know, as a JSON object; see below. How a function of your own"
+            " becomes a channel, by its path, is in docs/your-own-sender.md."
+        ),
     )
     deadline_s = _seconds("Deadline", "The whole call must have ended after this.", least=0.05)
     margin_s = _seconds("Margin", "Kept free for clocks and networks.", least=0)
@@ -60,16 +109,20 @@ class ChannelForm(forms.ModelForm):
     class Meta:
         model = Channel
         exclude = ("paused_at", "created_at")  # noqa: DJ006  the admin names the fields it shows
+        field_classes = {"scopes_required": JsonField}
+        help_texts = {"max_attempts": ATTEMPTS}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if self.instance.pk is None:
+            for name in DECLARED:
+                self.initial.setdefault(name, getattr(self.instance, name))
         if "scopes_required" in self.fields:
             self.fields["scopes_required"].widget.attrs["rows"] = 2
         self.fields["paused"].initial = self.instance.paused_at is not None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        _check_json(self, ("settings", "retry_schedule", "look_up_schedule"), cleaned)
         _check_texts(self, "scopes_required", cleaned)
         if cleaned.get("paused") and not cleaned.get("pause_reason"):
             self.add_error("pause_reason", "Say why it is paused: others will ask.")
@@ -99,24 +152,15 @@ class CredentialForm(forms.ModelForm):
     class Meta:
         model = Credential
         fields = ("name", "secret_ref", "identity", "scopes", "destination_rules")
+        field_classes = {"scopes": JsonField, "destination_rules": JsonField}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        _check_json(self, ("destination_rules",), cleaned)
         _check_texts(self, "scopes", cleaned)
         if "destination_rules" in cleaned:
             for complaint in rule_complaints(cleaned["destination_rules"]):
                 self.add_error("destination_rules", complaint.removeprefix("destination_rules: "))
         return cleaned
-
-
-def _check_json(form: forms.ModelForm, fields: Sequence[str], cleaned: dict[str, Any]) -> None:
-    """JSON has no NaN and PostgreSQL no NUL; Python's reader takes both."""
-    for field in fields:
-        try:
-            canonical_json(cleaned.get(field), field)
-        except InvalidValueError as error:
-            form.add_error(field, f"It {error.problem}. Right would be: {error.right}.")
 
 
 def _check_texts(form: forms.ModelForm, field: str, cleaned: dict[str, Any]) -> None:

@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
+from delivery.forms import DECLARED
 from delivery.simulator.client import Simulator
 from ledgers.models import Channel, Credential, Event, OutboxItem
 from tests.admin.pages import page, page_of
@@ -73,6 +75,11 @@ def test_a_sound_channel_is_saved_and_the_trail_says_by_whom(
         ({"settings": ""}, "settings", "is no object"),
         ({"settings": '{"url": NaN}'}, "settings", "finite number"),
         ({"settings": '{"url": "\\u0000"}'}, "settings", "NUL"),
+        ({"settings": '{"url": "\\ud800"}'}, "settings", "lone surrogate"),
+        ({"settings": '{"url": ' + "9" * 6000 + "}"}, "settings", "at most 64 bits"),
+        ({"settings": "[" * 100_000}, "settings", "nested too deeply"),
+        ({"retry_schedule": '["\\ud800"]'}, "retry_schedule", "lone surrogate"),
+        ({"scopes_required": '["\\ud800"]'}, "scopes_required", "lone surrogate"),
         ({"lease_s": 15}, "lease_s", "does not outlive the call's deadline and margin"),
         ({"lease_s": "inf"}, "lease_s", "number"),
         ({"lease_s": "1e300"}, "lease_s", "less than or equal to 86400"),
@@ -108,6 +115,44 @@ def test_a_channel_that_could_not_work_is_refused_at_the_field(
     assert answer.status_code == 200
     assert said in errors_of(answer)[field]
     assert not Channel.objects.exists()
+
+
+def test_a_new_channel_starts_from_the_models_defaults(browser: Client) -> None:
+    form = browser.get(page(Channel, "add")).context["adminform"].form
+
+    shown = {name: form[name].value() for name in DECLARED}
+    assert (shown["deadline_s"], shown["margin_s"], shown["lease_s"]) == (10, 5, 60)
+    assert json.loads(shown["retry_schedule"]) == [1, 5, 30, 120, 600, 1800]
+    assert json.loads(shown["look_up_schedule"]) == [30, 300, 3600]
+    assert json.loads(shown["settings"]) == {}
+    assert form["max_attempts"].value() == 8
+    assert "costs none when the provider asks to come back later" in form["max_attempts"].help_text
+
+
+def test_a_path_that_leads_nowhere_is_saved_with_a_warning(
+    browser: Client, credential: Credential
+) -> None:
+    def saved_with(slug: str, options: dict[str, str]) -> list[str]:
+        form = filled(credential, adapter="function", slug=slug, settings=options)
+        answer = browser.post(page(Channel, "add"), form, follow=True)
+        return [str(m) for m in answer.context["messages"] if m.level_tag == "warning"]
+
+    (nowhere,) = saved_with("one", {"path": "no_such_module.send"})
+    ending = saved_with("two", {"path": "delivery.samples.write", "look_up_path": "this.nothing"})
+    found = saved_with("three", {"path": "delivery.samples.write"})
+
+    assert "path no_such_module.send cannot be imported (ModuleNotFoundError" in nowhere
+    assert "A worker with another path may find it" in nowhere
+    assert len(ending) == 1
+    assert found == []
+    assert Channel.objects.count() == 3
+
+
+def test_the_settings_lead_to_the_guide_for_senders_of_ones_own(browser: Client) -> None:
+    shown = browser.get(page(Channel, "add")).content.decode()
+
+    assert "docs/your-own-sender.md" in shown
+    assert (settings.BASE_DIR / "docs/your-own-sender.md").exists()
 
 
 def test_the_slug_of_a_used_channel_cannot_be_changed(
@@ -162,6 +207,8 @@ def test_a_pause_holds_what_is_owed_and_lifting_it_sends_it_on_at_once(
         ({"destination_rules": "x"}, "destination_rules", "valid JSON"),
         ({"destination_rules": {"a": 1}}, "destination_rules", "list of patterns"),
         ({"scopes": [None]}, "scopes", "list of texts"),
+        ({"scopes": '["\\udfff"]'}, "scopes", "lone surrogate"),
+        ({"destination_rules": '["\\ud800*"]'}, "destination_rules", "lone surrogate"),
     ],
 )
 def test_a_credential_that_could_not_work_is_refused_at_the_field(
