@@ -189,6 +189,8 @@ class Worker:
         """
         deadlines = [j.journal.deadline for j in self._pool.running if isinstance(j, Call)]
         end = max([boottime(), *deadlines]) + DRAIN_S
+        # What has ended is an answer, although its deadline may have passed since: a machine slept.
+        self._collect()
         while (self._pool.busy or self._unsettled) and boottime() < end:
             self._collect()
             if not self._try(self._settle):

@@ -155,6 +155,13 @@ def _serial_shift() -> None:
         Worker("shift", 4).run_shift(5)
 
 
+def serial(folder: Path, *, armed: Armed) -> None:
+    """A worker that makes its calls itself, one after the other."""
+    with mock.patch.dict(points.ACTS, {"stop": clock.sleep}):
+        points.arm(folder, armed)
+        _serial_shift()
+
+
 def walk_agent(folder: Path, *, mode: str, number: int, run: dict[str, Any]) -> list[str]:
     """Record, along a track; the names of the points it passed."""
     with walked(folder, mode, number) as track:

@@ -86,6 +86,23 @@ def test_an_answer_that_never_could_be_written_is_logged_and_becomes_unknown(
     assert recipient.last_submissions()[0]["effect"] in worker.log
 
 
+def test_an_answer_in_hand_when_the_machine_slept_past_its_deadline_is_written_on_waking(
+    scene: Scene, shift: Shift, recipient: Simulator
+) -> None:
+    armed = {"at": "accepted", "do": "stop"}
+    sleeper = scene.parent.fork("tests.crash.tasks:serial", armed=armed)
+    sleeper.wait_stopped()
+    scene.outlive_leases()
+    shift()
+    assert scene.statuses == {"unknown": 1}
+
+    sleeper.resume()
+    sleeper.answer()
+
+    assert scene.statuses == {"delivered": 1}
+    assert recipient.submissions() == 1
+
+
 def test_a_worker_inside_the_callers_transaction_sends_nothing(
     scene: Scene, shift: Shift, recipient: Simulator
 ) -> None:
