@@ -1,7 +1,6 @@
 #!/usr/bin/env python
 """Run a management command: `manage.py help` lists them."""
 
-import json
 import os
 import sys
 
@@ -47,6 +46,8 @@ def foreign_python(error: ImportError) -> str:
 def refuse(text: str, field: str = "") -> int:
     """Say why nothing is done; to a program as JSON too, as every command does."""
     if "--json" in sys.argv:
+        import json  # noqa: PLC0415  at the top, Ctrl-C during its import would be a traceback
+
         sys.stdout.write(json.dumps({"error": text, "field": field}) + "\n")
     sys.stderr.write(text + "\n")
     return MISUSE

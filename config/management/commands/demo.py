@@ -150,7 +150,7 @@ def _alone(folder: Path) -> Iterator[None]:
             lock.seek(0)
             raise MisuseError(
                 f"Another demo runs in {_short(folder)}, as process {lock.read() or '?'}."
-                " Wait for its end, or stop it: Ctrl-C there, or `make stop`."
+                " Wait for its end, or press Ctrl-C there; `make stop` ends one that serves."
             ) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
