@@ -167,7 +167,7 @@ LANGUAGE_CODE = "en-us"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
-DATETIME_FORMAT = "Y-m-d H:i:s"  # to the second: the order of what happened matters
+FORMAT_MODULE_PATH = "config.formats"  # a language's formats win over any that stand here
 
 # --- Static files: found in the apps, so that nothing needs to be collected first -------------
 STATIC_URL = "static/"

@@ -1,8 +1,12 @@
 """Addresses: the console is the whole site."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import path
+from django.views.generic import RedirectView
 
 urlpatterns = [
+    # Browsers ask for it on their own, also where no page has named the icon.
+    path("favicon.ico", RedirectView.as_view(url=static("console/icon.svg"))),
     path("", admin.site.urls),
 ]

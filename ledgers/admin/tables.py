@@ -64,7 +64,7 @@ def _shown(cell: Cell) -> Cell:
 
 def moment(at: datetime | None) -> str:
     """To the millisecond: the order of what happened is what these pages are for."""
-    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}" if at else ""
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d} UTC" if at else ""
 
 
 def status(value: str, meaning: str = "") -> SafeString:

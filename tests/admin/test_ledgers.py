@@ -162,3 +162,26 @@ def test_the_pages_of_the_task_queue_and_the_installation_are_not_there() -> Non
 
     assert not any(label.startswith("django_q.") for label in shown)
     assert "ledgers.Installation" not in shown
+
+
+@pytest.mark.parametrize("model", READ_ONLY, ids=lambda m: m.__name__)
+def test_a_record_offers_no_history_of_changes_made_here(
+    browser: Client, model: type[Model]
+) -> None:
+    row = model._default_manager.latest("pk")
+
+    assert "historylink" not in browser.get(page_of(row)).content.decode()
+
+
+def test_moments_are_shown_to_the_second_with_their_zone(browser: Client) -> None:
+    event = Event.objects.latest("pk")
+
+    shown = browser.get(page_of(event)).content.decode()
+
+    assert f"{event.at:%Y-%m-%d %H:%M:%S} UTC" in shown
+
+
+def test_the_icon_that_browsers_ask_for_on_their_own_is_there() -> None:
+    answer = Client().get("/favicon.ico")
+
+    assert (answer.status_code, answer["Location"]) == (302, "/static/console/icon.svg")
