@@ -10,8 +10,8 @@ from tests.factories import SENDER, deliveries, make_channel, record, sweep
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def in_parts(**fields: object) -> None:
-    make_channel(settings={"path": SENDER, "part_limit": 4}, **fields)
+def in_parts() -> None:
+    make_channel(settings={"path": SENDER, "part_limit": 4})
 
 
 def test_a_part_that_waits_is_not_claimed_before_the_one_before_has_ended(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery import wave
+from delivery import submit, wave
 from delivery.history import Ways, read
 from delivery.resend import successors
 from delivery.submit import Call
@@ -47,7 +47,7 @@ def test_it_does_not_begin_once_the_first_has_arrived_after_the_decision(
     first: Call, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_again()
-    monkeypatch.setattr(wave, "write_ahead", _after(lambda: finish([first]), wave.write_ahead))
+    monkeypatch.setattr(wave, "write_ahead", _after(lambda: finish([first]), submit.write_ahead))
 
     calls = take("worker-2")
 
