@@ -14,6 +14,8 @@ from ledgers.models import Event
 
 PAGE = 1000  # events per statement: memory stays flat, and no snapshot is held for long
 
+# Events that say what is done next, whatever the status is.
+_STAYS = {"begin": Kind.SUBMIT, "hold": Kind.WAIT, "ask": Kind.ASK, "rest": Kind.REST}
 _FINISHES = {"accept", "fail", "expire", "cancel"}
 _MOVES = {move.name for move in states.MOVES}
 
@@ -76,10 +78,8 @@ def difference(event: Event) -> str:
 
 def _led_to(event: Event, move: NextMove) -> bool:
     """Whether this answer is carried out by an event of this kind and these statuses."""
-    if event.kind == "begin":
-        return move.kind == Kind.SUBMIT and move.status == event.from_status
-    if event.kind in {"ask", "rest"}:
-        return move.kind.value == event.kind and move.status == event.from_status
+    if event.kind in _STAYS:
+        return move.kind == _STAYS[event.kind] and move.status == event.from_status
     finishes = move.kind == Kind.FINISH
     return (
         event.kind in _MOVES

@@ -3,6 +3,7 @@
 import json
 import socket
 import tracemalloc
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -27,6 +28,9 @@ def decided(transactional_db: None, desk: Desk) -> list[Event]:
     desk.script("tg:2", RefusedError("no such chat"))
     desk.script("tg:3", TimeoutError())
     record(["tg:1", "tg:2", "tg:3"])
+    sweep()
+    make_channel("paused", paused_at=datetime.now(UTC), pause_reason="a test")
+    record(["tg:4"], run_id="run-2", channel="paused")
     sweep()
     return list(Event.objects.exclude(inputs="").order_by("pk"))
 
@@ -58,7 +62,7 @@ def test_a_ledger_reproduces_its_decisions_and_opens_no_socket(
         "last_event": decided[-1].pk,
         "differences": [],
     }
-    assert {event.kind for event in decided} >= {"begin", "accept", "fail", "suspect"}
+    assert {event.kind for event in decided} >= {"begin", "accept", "fail", "suspect", "hold"}
     assert len(desk.received) == calls
 
 
@@ -125,6 +129,7 @@ def test_an_event_of_its_own_decision_does_not_differ() -> None:
         ({"rule": "same-key"}, "its rule is same-key, would be due"),
         ({"kind": "accept"}, "submit does not lead to accept"),
         ({"kind": "ask"}, "submit does not lead to ask"),
+        ({"kind": "hold"}, "submit does not lead to hold"),
         ({"kind": "clear", "to_status": "submitting"}, "submit does not lead to clear"),
         ({"from_status": "unknown"}, "submit does not lead to begin from unknown"),
         ({"inputs": "{}"}, "its inputs cannot be read"),
