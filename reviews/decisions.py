@@ -17,10 +17,11 @@ from ledgers import moves
 from ledgers.clock import database_now
 from ledgers.errors import NotFoundError
 from ledgers.models import Delivery
-from reviews import gates
+from reviews import agreeing, gates
+from reviews.agreeing import Answering, Asked
 from reviews.carrying import Fate, Order, carry
 from reviews.errors import NotAllowedError, VoidError
-from reviews.gates import Answering, Asked, Refusal, Seen
+from reviews.gates import Refusal, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
@@ -254,7 +255,7 @@ def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decis
     rows = list(decision.rows.select_related("delivery"))
     asked = _asked(decision, rows)
     answering = Answering(person.name, person.user_id, typed)
-    _refuse_if(gates.approval_refused(asked, answering, now))
+    _refuse_if(agreeing.approval_refused(asked, answering, now))
     decision.approved_by, decision.approver, decision.answer = person.name, person.user, answer
     fit = _fit(decision, rows)
     if not fit:
@@ -272,7 +273,7 @@ def _asked(decision: Decision, rows: list[DecidedRow]) -> Asked:
         requester_id=decision.requester_id,
         expires_at=decision.expires_at,
         ripe_at=decision.ripe_at,
-        typed=gates.expected_typing([row.delivery.destination for row in rows]),
+        typed=agreeing.expected_typing([row.delivery.destination for row in rows]),
     )
 
 

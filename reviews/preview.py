@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from delivery.consequences import if_left, if_sent_again
 from ledgers.models import Delivery
-from reviews import gates
+from reviews import agreeing, gates
 from reviews.dossier import Option, options
 from reviews.gates import Seen, Verdict
 from reviews.kinds import NEEDS, Gate, Kind, Stage
@@ -94,7 +94,7 @@ def preview(decision: Decision, person: Person) -> Preview:
         lines=tuple(lines[:SHOWN]),
         count=len(lines),
         fitting=sum(line.fits for line in lines),
-        typed=gates.expected_typing([row.delivery.destination for row in rows]),
+        typed=agreeing.expected_typing([row.delivery.destination for row in rows]),
         gate=gates.gate_of(kind, limits) if kind else None,
         choices=_choices(lines, person, limits) if kind is None else (),
         means=MEANS[kind] if kind else "",

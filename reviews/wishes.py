@@ -6,7 +6,7 @@ from datetime import datetime
 
 from delivery.errors import InvalidInputError
 from ledgers.canonical import check_text
-from reviews import gates
+from reviews import agreeing
 from reviews.errors import NotAllowedError
 from reviews.kinds import NEEDS, Kind
 from reviews.records import MAX_REASON, Decision
@@ -101,6 +101,6 @@ def check_typing(wish: Wish, destinations: Sequence[str]) -> None:
     """
     if wish.kind != Kind.SEND_OTHERWISE:
         return
-    refusal = gates.typing_refused(gates.expected_typing(list(destinations)), wish.typed)
+    refusal = agreeing.typing_refused(agreeing.expected_typing(list(destinations)), wish.typed)
     if refusal is not None:
         raise NotAllowedError(refusal)

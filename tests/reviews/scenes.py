@@ -58,6 +58,11 @@ def settle_delay_over(row: Delivery) -> None:
             " lease_until = lease_until - interval '1 minute' WHERE delivery_id = %s",
             [row.pk],
         )
+        cursor.execute(
+            "UPDATE ledgers_delivery SET key_first_used_at = key_first_used_at"
+            " - interval '1 minute' WHERE id = %s",
+            [row.pk],
+        )
         cursor.execute("SET session_replication_role = origin")
 
 

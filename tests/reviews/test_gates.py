@@ -11,8 +11,9 @@ from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
 from delivery.next_move import Kind as Moves
 from delivery.next_move import next_move
 from ledgers.states import DeliveryStatus as S
-from reviews import gates
-from reviews.gates import Answering, Asked, Conduct, Seen, judge
+from reviews import agreeing, gates
+from reviews.agreeing import Answering, Asked
+from reviews.gates import Conduct, Seen, judge
 from reviews.kinds import Gate, Kind
 from tests.rules.scenarios import BASE
 
@@ -212,12 +213,12 @@ ALONE = replace(ASKED, gate=Gate.ALONE, ripe_at=at(-1))
     ],
 )  # fmt: skip
 def test_who_may_approve(asked: Asked, by: Answering, refused: str) -> None:
-    refusal = gates.approval_refused(asked, by, NOW)
+    refusal = agreeing.approval_refused(asked, by, NOW)
 
     assert (refusal is None) == (refused == "")
     assert refused in str(refusal or "")
 
 
 def test_what_is_typed_is_the_destination_or_how_many() -> None:
-    assert gates.expected_typing(["room:a"]) == "room:a"
-    assert gates.expected_typing(["room:a", "room:b"]) == "2"
+    assert agreeing.expected_typing(["room:a"]) == "room:a"
+    assert agreeing.expected_typing(["room:a", "room:b"]) == "2"
