@@ -107,6 +107,7 @@ def corrupt_all(run_id: str) -> None:
         )
 
 
+@pytest.mark.unverified_ledgers
 def test_damaged_contents_fail_and_those_behind_them_pass(desk: Desk) -> None:
     make_channel()
     for n in range(20):

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from delivery.simulator.client import Simulator
 from delivery.worker import Worker
 from ledgers.clock import database_now
@@ -30,6 +32,7 @@ def test_what_we_dropped_is_told_apart_from_what_the_provider_lost(recipient: Si
     assert OutboxItem.objects.get().delivery_id == overdue.pk
 
 
+@pytest.mark.unverified_ledgers
 def test_two_thousand_failed_ones_keep_nothing_new_from_being_recorded_and_sent(
     desk: Desk,
 ) -> None:
