@@ -6,6 +6,7 @@ that a fork is clean. A fork takes a few milliseconds; a fresh start would take 
 spent in imports.
 """
 
+import ctypes
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +25,7 @@ from typing import Any, NoReturn
 import django
 
 PRELOADED = ("delivery.agent", "delivery.worker", "delivery.crashlab.tasks")
+PR_SET_PDEATHSIG = 1
 RESULT, LOG, ERROR = "result.json", "log", "error"
 
 
@@ -72,7 +75,9 @@ class Parent:
             return False
         pid = os.fork()
         if pid == 0:
-            _become_child(json.loads(line), self._client)
+            self._orders.close()
+            self._client.close()
+            _become_child(json.loads(line))
         self._alive.add(pid)
         return self._tell(pid=pid)
 
@@ -97,12 +102,12 @@ class Parent:
         return True
 
 
-def _become_child(order: dict[str, Any], client: socket.socket) -> NoReturn:
+def _become_child(order: dict[str, Any]) -> NoReturn:
     """Run one task in a session of its own, and end without a word to anybody's exit handlers."""
     os.setsid()
+    _die_with_parent()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    client.close()
     folder = Path(order["folder"])
     _send_output_to(folder / LOG)
     status = 1
@@ -113,6 +118,12 @@ def _become_child(order: dict[str, Any], client: socket.socket) -> NoReturn:
     except BaseException:  # noqa: BLE001  whatever it is, the parent's stack must not go on here
         (folder / ERROR).write_text(traceback.format_exc())
     os._exit(status)
+
+
+def _die_with_parent() -> None:
+    """A stopped child, in a session of its own, would outlive a parent that was killed for ever."""
+    with suppress(AttributeError, OSError):  # prctl(2) is Linux's
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _send_output_to(path: Path) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,6 +118,10 @@ class WarmParent:
         ours.settimeout(LIMIT_S)
         self._reports = ours.makefile("r", encoding="utf-8")
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def fork(self, task: str, **arguments: Any) -> Child:
         """Start a child.
 
@@ -163,7 +168,8 @@ class WarmParent:
     def stop(self) -> None:
         """End the parent and every child that is left."""
         for child in list(self._children.values()):
-            os.kill(child.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
         self._reports.close()
         self._socket.close()
         self._process.wait(LIMIT_S)
