@@ -11,6 +11,7 @@ from typing import Any
 
 from delivery.authority import allowed_by
 from delivery.channels.contract import Adapter, Declaration
+from delivery.channels.destinations import is_placeholder
 from delivery.channels.registry import adapter_for
 from delivery.errors import (
     BadContentError,
@@ -18,16 +19,9 @@ from delivery.errors import (
     InvalidInputError,
     UnknownAdapterError,
 )
-from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256
+from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, shown
 from ledgers.models import Channel
 from ledgers.models.delivery import MAX_DESTINATION
-
-# What a caller's unset variable looks like once it has become text. No destination is called so.
-PLACEHOLDERS = frozenset(
-    {"", "none", "null", "nil", "undefined", "nan", "n/a", "user", "heartbeat", "default", "todo",
-     "recipient", "destination", "placeholder", "unknown"}
-)  # fmt: skip
-
 
 # Moments that every zone, the database and Python can hold and compare.
 YEARS = range(1970, 9000)
@@ -198,8 +192,10 @@ def _each_destination(
 
 
 def _normalise(given: object, field: str, adapter: Adapter) -> str:
-    if not isinstance(given, str) or given.strip().lower() in PLACEHOLDERS:
-        raise BadDestinationError(field, f"is {given!r}, a placeholder", "a real destination")
+    if not isinstance(given, str):
+        raise BadDestinationError(field, f"is {shown(given)}, not text", "a real destination")
+    if is_placeholder(given):
+        raise BadDestinationError(field, f"is {shown(given)}, a placeholder", "a real destination")
     check_text(given, field)
     try:
         destination = adapter.normalise(given)

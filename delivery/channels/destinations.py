@@ -1,5 +1,7 @@
 """Destinations that are none: what a program writes where it did not know whom to write to."""
 
+import re
+
 from delivery.errors import BadDestinationError
 
 MAX_LENGTH = 1000  # characters
@@ -15,6 +17,16 @@ PLACEHOLDERS = MISSING | {
 }  # fmt: skip
 
 
+# A template that nobody filled in: {user}, {{ chat_id }}, ${USER}, $USER, <chat-id>, %s.
+_UNFILLED = re.compile(r"\$?\{+[^{}]*\}+|<[^<>]*>|\$\w+|%\w")
+
+
+def is_placeholder(destination: str) -> bool:
+    """Whether this stands where a destination was to be filled in."""
+    named = destination.strip()
+    return named.lower() in PLACEHOLDERS or _UNFILLED.fullmatch(named) is not None
+
+
 def check_destination(destination: str, right: str) -> str:
     """The destination without white space around it, if it can be one.
 
@@ -27,7 +39,7 @@ def check_destination(destination: str, right: str) -> str:
             nobody can see.
     """
     named = destination.strip()
-    if named.lower() in PLACEHOLDERS:
+    if is_placeholder(named):
         raise BadDestinationError("destination", f"{destination!r} is only a placeholder", right)
     if len(named) > MAX_LENGTH:
         raise BadDestinationError("destination", f"has {len(named)} characters", right)

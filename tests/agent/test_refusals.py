@@ -39,7 +39,10 @@ DESTINATIONS: list[tuple[str, Any, str]] = [
     ("to[0]", ["tg:" + "9" * 1000], "at most 1000 characters"),
     ("to[0]", ["mail:1"], "matches 'tg:*' or 'sms:*'"),
 ]
-PLACEHOLDERS = ["", " ", "None", "null", "user", "User ", "heartbeat", "HEARTBEAT", "undefined"]
+PLACEHOLDERS = [
+    "", " ", "None", "null", "user", "User ", "heartbeat", "HEARTBEAT", "undefined", "tbd",
+    "{user}", "{{ chat_id }}", "${USER}", "$USER", "<chat-id>", "%s",
+]  # fmt: skip
 OTHERS: list[tuple[str, dict[str, Any], str]] = [
     ("name", {"name": ""}, "text of 1 to 200 characters"),
     ("name", {"name": None}, "text of 1 to 200 characters"),
