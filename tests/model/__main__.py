@@ -1,6 +1,7 @@
 """`python -m tests.model`: explore every setup on two processes and say what was found.
 
 `--json`: as one line of JSON. `--most N`: states per setup after which no further level is begun.
+`--faults`: instead, the shortest trace of every protocol that is broken on purpose.
 """
 
 import argparse
@@ -9,14 +10,17 @@ import sys
 import time
 from typing import Any
 
-from tests.model.running import explore_all
+from tests.model.running import explore_all, ready
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--most", type=int, default=0)
+    parser.add_argument("--faults", action="store_true")
     options = parser.parse_args()
+    if options.faults:
+        return tell_faults()
     begun = time.monotonic()
     reports = explore_all(options.most)
     total = {
@@ -27,6 +31,15 @@ def main() -> int:
     }
     print(json.dumps(total) if options.json else _told(total))  # noqa: T201  it is a program
     return 1 if total["broken"] else 0
+
+
+def tell_faults() -> int:
+    ready()
+    from tests.model.faults import FAULTS, found, told
+
+    for fault in FAULTS:
+        print(told(fault, found(fault)), flush=True)  # noqa: T201  it is a program
+    return 0
 
 
 def _told(total: dict[str, Any]) -> str:

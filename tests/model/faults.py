@@ -10,6 +10,7 @@ from delivery import next_move as rules
 from delivery.facts import Facts
 from delivery.next_move import Kind, NextMove
 from ledgers.states import DeliveryStatus
+from tests.model.search import Explorer, Report
 from tests.model.world import Setup
 
 TWICE = "sent twice"
@@ -93,3 +94,16 @@ FAULTS: tuple[Fault, ...] = (
           Setup("paused", until=4, people=("pause",)),
           _rule("held", lambda f, now: rules._wait(f, "held", now, "") if f.held else None)),
 )  # fmt: skip
+
+
+def found(fault: Fault) -> Report:
+    """What exploring the broken protocol comes to; the rules are whole again afterwards."""
+    with pytest.MonkeyPatch.context() as patched:
+        if fault.patch:
+            fault.patch(patched)
+        return Explorer(fault.world()).explore()
+
+
+def told(fault: Fault, report: Report) -> str:
+    """The fault, what it breaks, and the shortest way there."""
+    return f"{fault.name}: {report.broken}, by\n    " + " > ".join(report.trace)

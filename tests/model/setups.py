@@ -2,7 +2,7 @@
 
 from tests.model.world import Setup
 
-MOST = 250_000
+MOST = 170_000
 
 SETUPS: tuple[Setup, ...] = (
     Setup("no key, no look-up", until=9, tries=3),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.model.faults import FAULTS, Fault
-from tests.model.search import RESIDUAL, Explorer
+from tests.model.faults import FAULTS, Fault, found, told
+from tests.model.search import RESIDUAL
 from tests.model.setups import SETUPS
 from tests.rules.untraced import untraced
 
@@ -66,15 +66,12 @@ def test_without_a_resend_there_is_no_residual_at_all(explored: dict[str, Any]) 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_broken_protocol_is_found_with_its_shortest_trace(
-    fault: Fault, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fault: Fault, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if fault.patch:
-        fault.patch(monkeypatch)
-
     with untraced():
-        report = Explorer(fault.world()).explore()
+        report = found(fault)
 
     with capsys.disabled():
-        print(f"\n{fault.name}: {report.broken}, after", " > ".join(report.trace))  # noqa: T201
+        print(f"\n{told(fault, report)}")  # noqa: T201
     assert report.broken == fault.broken
     assert report.trace

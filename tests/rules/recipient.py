@@ -28,6 +28,8 @@ class Recipient:
                 return Deferred("busy", retry_after_s=45)
             case "not reached":
                 raise NotSentError("no route")
+            case _:
+                pass
         times = self.received.setdefault(key, [])
         if not (times and self.now < times[0] + self.window_s):
             times.append(self.now)

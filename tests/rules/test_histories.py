@@ -69,8 +69,7 @@ class Histories(RuleBasedStateMachine):
             settings=way, retry_schedule=[15], look_up_schedule=[30, 300] if looks else [],
             max_attempts=4, resend_after_absent="automatic" if automatic else "ask",
         )  # fmt: skip
-        later = {"not_after": _in_seconds(1800)} if expires else {}
-        record(**later)
+        record(not_after=_in_seconds(1800) if expires else None)
 
     # Workers
 
@@ -213,7 +212,7 @@ class Histories(RuleBasedStateMachine):
 def _in_seconds(seconds: float) -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        (now,) = cursor.fetchone()
+        now: datetime = cursor.fetchone()[0]
     return now + _span(seconds)
 
 
@@ -255,7 +254,7 @@ def _forget() -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.django_db(transaction=True)
 def test_no_history_sends_twice_or_denies_what_arrived() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         Histories,
         settings=settings(
             max_examples=40,
