@@ -240,7 +240,7 @@ def _place(line: Line, listening: socket.socket | None) -> str:
         folder = _short(settings.COUNTERFOIL_DATA)
         return f"COUNTERFOIL_DATA={folder} {as_typed()} show_delivery {short}"
     host, port = listening.getsockname()
-    page = reverse("admin:ledgers_delivery_change", args=[line.delivery.pk])
+    page = reverse("admin:delivery", args=[line.delivery.delivery_id])
     return f"http://{host}:{port}{page}"
 
 
