@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -15,11 +16,31 @@ from tests.model.setups import SETUPS
 from tests.rules.untraced import untraced
 
 ENOUGH = 1_000_000
+FROZEN = f"{RESIDUAL}frozen between last check and write, "
 
 
-@pytest.fixture(scope="module")
-def explored() -> dict[str, Any]:
-    """Every setup, explored in processes of their own: nothing slows them, and both cores work."""
+# One test and not three: each process of a parallel run would explore everything for itself.
+@pytest.mark.timeout(500)
+def test_no_interleaving_breaks_anything_but_what_no_sender_can_exclude(
+    record_property: Callable[[str, object], None],
+) -> None:
+    explored = explore_all()
+
+    broken = [(r["setup"], r["broken"], r["trace"]) for r in explored["setups"] if r["broken"]]
+    residual = {r["setup"]: r["residual"] for r in explored["setups"]}
+    record_property("distinct states of the model", explored["states"])
+    record_property("seconds to explore the model", round(explored["seconds"]))
+    for kind, count in by_kind(residual.values()).items():
+        record_property(kind, count)
+    assert not broken
+    assert set(residual) == {setup.name for setup in SETUPS}
+    assert explored["states"] >= ENOUGH
+    assert all(kind.startswith(FROZEN) for kind in by_kind(residual.values()))
+    assert residual["no key, no look-up"] == {}, "where nothing is sent again nothing is left"
+
+
+def explore_all() -> dict[str, Any]:
+    """Every setup, in processes of their own: nothing slows them, and both cores work."""
     plain = {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run(
         [sys.executable, "-m", "tests.model", "--json"],
@@ -30,38 +51,11 @@ def explored() -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.timeout(400)
-def test_no_interleaving_breaks_an_invariant(
-    explored: dict[str, Any], record_property: Callable[[str, object], None]
-) -> None:
-    broken = [(r["setup"], r["broken"], r["trace"]) for r in explored["setups"] if r["broken"]]
-
-    record_property("distinct states of the model", explored["states"])
-    record_property("seconds to explore the model", round(explored["seconds"]))
-    assert not broken
-    assert len(explored["setups"]) == len(SETUPS)
-    assert explored["states"] >= ENOUGH
-
-
-@pytest.mark.timeout(400)
-def test_only_a_process_frozen_after_its_last_check_is_left_and_no_key_covers_it(
-    explored: dict[str, Any], record_property: Callable[[str, object], None]
-) -> None:
-    residual = {what for r in explored["setups"] for what in r["residual"]}
-
-    for r in explored["setups"]:
-        for what, count in r["residual"].items():
-            record_property(f"{what} ({r['setup']})", count)
-    assert residual
-    assert all(
-        what.startswith(f"{RESIDUAL}frozen between last check and write") for what in residual
-    )
-
-
-def test_without_a_resend_there_is_no_residual_at_all(explored: dict[str, Any]) -> None:
-    asks = next(r for r in explored["setups"] if r["setup"] == "no key, no look-up")
-
-    assert asks["residual"] == {}
+def by_kind(residuals: Iterable[dict[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for residual in residuals:
+        total.update(residual)
+    return total
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
