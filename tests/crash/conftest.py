@@ -12,16 +12,18 @@ from delivery.crashlab.processes import WarmParent
 from delivery.crashlab.report import Row, table, verdict
 from delivery.simulator.client import Simulator
 from tests.crash import clock
+from tests.crash.survey import Found
 from tests.crash.surveyed import survey_table
 
 ROW, SURVEY = "crashlab", "survey"
 Noting = Callable[[Row], Row]
+Surveyed = Callable[[Found], Found]
 
 
 @pytest.fixture(scope="session")
 def parent(django_db_setup: None) -> Iterator[WarmParent]:
     """Forks clean processes on this session's database."""
-    with WarmParent("tests.crash.tasks") as parent:
+    with WarmParent("tests.crash.tasks", "tests.crash.deciders") as parent:
         yield parent
 
 
@@ -52,6 +54,17 @@ def noted(record_property: Callable[[str, object], None]) -> Noting:
     def note(row: Row) -> Row:
         record_property(ROW, json.dumps(asdict(row)))
         return row
+
+    return note
+
+
+@pytest.fixture
+def surveyed(record_property: Callable[[str, object], None]) -> Surveyed:
+    """Put what a survey found into the table that is printed at the end."""
+
+    def note(found: Found) -> Found:
+        record_property(SURVEY, json.dumps(asdict(found)))
+        return found
 
     return note
 

@@ -1,8 +1,9 @@
 """Act at the points of one stretch of the path, one after the other, and count what comes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from delivery.crashlab.drills import Terms
 from delivery.crashlab.laboratory import Laboratory
@@ -34,11 +35,12 @@ LOOKED = Provider("look-up, no key", Terms(look_ups=True, resend_after_absent=Tr
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the path. `prepare`: brings a scene to its beginning."""
+    """A part of the path. `prepare`: brings a scene to its beginning; `more`: for its task."""
 
     name: str
     task: str
     prepare: Callable[[Scene], None]
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _as_it_is(scene: Scene) -> None:
@@ -49,7 +51,7 @@ def _recorded(scene: Scene) -> None:
     record(Path(), **scene.work())
 
 
-def _unknown(scene: Scene) -> None:
+def make_unknown(scene: Scene) -> None:
     """Everything was accepted, no answer came, and it is time to search."""
     for to in scene.to:
         scene.simulated.behave(to, "accept_and_reset")
@@ -60,7 +62,7 @@ def _unknown(scene: Scene) -> None:
 
 RECORD = Stretch("record", "tests.crash.tasks:walk_agent", _as_it_is)
 SUBMIT = Stretch("submit", "tests.crash.tasks:walk_worker", _recorded)
-RECONCILE = Stretch("reconcile", "tests.crash.tasks:walk_worker", _unknown)
+RECONCILE = Stretch("reconcile", "tests.crash.tasks:walk_worker", make_unknown)
 
 
 @dataclass(slots=True)
@@ -111,7 +113,8 @@ class Survey:
         return scene
 
     def _walk(self, scene: Scene, number: int) -> Child:
-        return scene.parent.fork(self.stretch.task, mode=self.mode, number=number, run=scene.work())
+        task, more = self.stretch.task, self.stretch.more
+        return scene.parent.fork(task, mode=self.mode, number=number, run=scene.work(), **more)
 
     def _act_at(self, number: int, name: str) -> None:
         scene = self._scene()
@@ -119,8 +122,8 @@ class Survey:
         if self.mode == Mode.STOP:
             self._overtake(scene, child)
         child.wait()
-        self._check(name, child)
-        if not _recover(scene):
+        self._check(name, child, scene)
+        if not self._recover(scene):
             self.found.broken.append(f"{name}: did not come to rest")
         self._count(name, scene)
 
@@ -128,11 +131,16 @@ class Survey:
         """It sleeps past its lease, others finish the work, and it goes on where it was."""
         child.wait_stopped()
         free_idle_transactions()
-        _recover(scene)
+        self._recover(scene)
         child.resume()
 
-    def _check(self, name: str, child: Child) -> None:
+    def _recover(self, scene: Scene) -> bool:
+        """Clean processes do again what was to be done; whether all came to rest."""
+        return recover(scene)
+
+    def _check(self, name: str, child: Child, scene: Scene) -> None:
         """It was this point, it ended as the mode says, and the ledgers hold already now."""
+        del scene
         claims = [f"{v.name}: {v.offenders}" for v in verify.broken(verify.verify())]
         if child.points != [name]:
             claims.append(f"passed {child.points}, {child.log[-1000:]}")
@@ -151,7 +159,8 @@ class Survey:
             (found.twice if "acted on twice" in claim else found.broken).append(f"{name}: {claim}")
 
 
-def _recover(scene: Scene) -> bool:
+def recover(scene: Scene) -> bool:
+    """An agent and workers come back, as often as it takes; whether all came to rest."""
     channel = scene.channel
     rested: bool = scene.parent.fork(
         "tests.crash.tasks:recover",

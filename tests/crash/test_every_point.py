@@ -4,14 +4,10 @@ The stretches: an agent records; a worker claims, submits and settles; a worker 
 is unknown and settles it.
 """
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict
-
 import pytest
 
 from delivery.crashlab.laboratory import Laboratory
-from tests.crash.conftest import SURVEY
+from tests.crash.conftest import Surveyed
 from tests.crash.survey import (
     BARE,
     KEYED,
@@ -27,8 +23,6 @@ from tests.crash.survey import (
 )
 from tests.crash.track import Mode
 
-Noting = Callable[[Found], Found]
-
 # All modes with a provider that can be asked and from whom an absence makes the worker send
 # again: whoever is wrong about an absence sends twice. The others where they could differ.
 CASES = [
@@ -36,17 +30,6 @@ CASES = [
     *((SUBMIT, mode, provider) for mode in (Mode.KILL, Mode.STOP) for provider in (BARE, KEYED)),
 ]
 HALVES = [slice(0, None, 2), slice(1, None, 2)]
-
-
-@pytest.fixture
-def surveyed(record_property: Callable[[str, object], None]) -> Noting:
-    """Put what a survey found into the table that is printed at the end."""
-
-    def note(found: Found) -> Found:
-        record_property(SURVEY, json.dumps(asdict(found)))
-        return found
-
-    return note
 
 
 @pytest.mark.laboratory
@@ -62,7 +45,7 @@ def test_nothing_breaks_at_any_point(
     provider: Provider,
     half: slice,
     laboratory: Laboratory,
-    surveyed: Noting,
+    surveyed: Surveyed,
 ) -> None:
     found = surveyed(Survey(laboratory, stretch, mode, provider).take(half))
 
