@@ -134,5 +134,6 @@ def test_a_call_that_is_overdue_gives_its_place_to_another_one() -> None:
     busy = dict(pool.busy_by_channel)
     hung.go.set()
     good.go.set()
+    pool.close()
 
     assert (free, began, busy) == (1, True, {8: 1})
