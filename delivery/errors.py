@@ -48,3 +48,11 @@ class UnknownAdapterError(DeliveryError):
 
 class SwitchError(DeliveryError):
     """A pause or a hold cannot be changed like this; the message says what would do."""
+
+
+class BadReceiptError(DeliveryError):
+    """A report that cannot be read, or that the channel's provider does not make."""
+
+
+class ForgedReceiptError(BadReceiptError):
+    """A report that is not proven to come from the provider; nothing it says was believed."""

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from delivery.authority import allowed_by
-from delivery.channels.contract import Adapter, Declaration
+from delivery.channels.contract import Adapter
+from delivery.channels.declaration import Declaration
 from delivery.channels.destinations import is_placeholder
 from delivery.channels.registry import adapter_for
 from delivery.errors import (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.channels.contract import Declaration, Window
+from delivery.channels.declaration import Declaration, Window
 from delivery.channels.registry import adapter_class, adapter_for
 from delivery.errors import UnknownAdapterError
 from delivery.policy import Complaint, complaints, longest_retry_s

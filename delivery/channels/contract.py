@@ -1,4 +1,4 @@
-"""What an adapter declares, what it is given, and what it must answer.
+"""What an adapter is given, and what it must answer; what it declares is in `declaration`.
 
 One adapter is one file in this folder and the only code that touches the network. It is
 instantiated per call from a channel's row (`Adapter(settings, secret)`), keeps no state, never
@@ -6,87 +6,17 @@ retries, never follows a redirect, and never logs a secret. `declare` must answe
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Protocol
 
+from delivery.channels.declaration import Declaration
 from delivery.channels.settings import Settings, complaints
+from delivery.errors import BadReceiptError
 from delivery.outcomes import Outcome
 
 Json = Any  # a value that `ledgers.canonical` accepted: JSON types only
-
-
-@dataclass(frozen=True, slots=True)
-class KeyForm:
-    """How the provider wants the idempotency key.
-
-    `place`: where it goes, in words an operator understands (`header Idempotency-Key`).
-    `form`: `uuid` (hyphenated, lower case) or `token` (letter first, a-z and 2-7).
-    `max_length`: the provider's limit in characters.
-    """
-
-    place: str
-    form: Literal["uuid", "token"] = "uuid"
-    max_length: int = 255
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """For how long the provider deduplicates a key, in seconds; undocumented counts as zero."""
-
-    seconds: float = 0.0
-    source: str = "undocumented"
-    confidence: Literal["measured", "documented", "operator", "none"] = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Surface:
-    """A place where our own messages can be found again by their recognizer.
-
-    `complete`: a scan that covers the whole time and finds nothing proves absence.
-    `permission`: what the reader must be allowed to see for that to hold.
-    """
-
-    name: str
-    complete: bool
-    permission: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """Everything the rules and the console need to know about a channel's provider.
-
-    `processing_s`: how long after the last byte the provider may take to show a message (its
-    settle delay). `deadline_s`: the most that one call may take in all, in seconds.
-    `key_scope`: the principal within which the key is honoured. `met`: how it was tested.
-    """
-
-    adapter: str
-    key: KeyForm | None = None
-    window: Window = field(default_factory=Window)
-    key_scope: Literal["endpoint", "credential", "device", "none"] = "none"
-    on_duplicate: str = "a second message"
-    on_mismatch: str = "not detected"
-    on_in_flight: str = "not detected"
-    look_up_by_key: bool = False
-    look_up_by_id: bool = False
-    surface: Surface | None = None
-    recognizer_places: tuple[str, ...] = ()
-    refusals: str = "none proves non-acceptance"
-    rate_limit_proves_rejection: bool = False
-    processing_s: float = 0.0
-    deadline_s: float = 10.0
-    introspection: str = "none"
-    met: Literal["real server", "contract only"] = "contract only"
-
-    def frozen(self) -> dict[str, Json]:
-        """The declaration as plain JSON, to be kept with each message."""
-        return asdict(self)
-
-    @property
-    def can_look_up(self) -> bool:
-        return self.look_up_by_key or self.look_up_by_id or self.surface is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +99,55 @@ class Finding:
     covered_from: datetime | None = None
     pages: int = 0
     response: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Introspection:
+    """What a provider says of the credential in use.
+
+    `identity`: the account, as the provider names it; empty where it would not say. `scopes`:
+    what was granted; None where the provider has no way to tell. `clock`: its time, from the
+    answer. `refused`: it does not know this credential, or no more. `why`: what could not be
+    learnt, and from whom.
+    """
+
+    identity: str = ""
+    scopes: tuple[str, ...] | None = None
+    clock: datetime | None = None
+    refused: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What somebody posted to a channel's address for receipts.
+
+    `url` is the whole address as it was called, since some providers sign it. `body` is at most
+    as long as the page takes. Field names of `headers` are in lower case.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One thing that a provider reports about one message.
+
+    `kind`: `accepted` (it took responsibility), `delivered` (it reached the end), `bounced`,
+    `complained` or `failed` (it gave up after accepting). Each of them proves acceptance. The
+    delivery is found by `provider_message_id` or `recognizer`; `receipt_id` is the provider's own
+    name of this report, by which the same one, posted twice, counts once.
+    """
+
+    kind: Literal["accepted", "delivered", "bounced", "complained", "failed"]
+    receipt_id: str
+    provider_message_id: str = ""
+    recognizer: str = ""
+    at: datetime | None = None
+    said: str = ""
 
 
 Secret = Callable[[], str]
@@ -255,3 +234,21 @@ class Adapter(ABC):
         """
         del query, deadline
         yield from ()
+
+    def introspect(self, deadline: float) -> Introspection:
+        """Ask the provider who this credential is and what it may do. Submits nothing.
+
+        Args:
+            deadline: the moment on `delivery.timing.boottime()` by which all of it must end.
+        """
+        del deadline
+        return Introspection(why="this provider has no way to tell")
+
+    def classify_receipt(self, posted: Posted) -> Sequence[Receipt]:
+        """What a provider's own report says, once its signature is verified. No I/O.
+
+        Raises:
+            delivery.errors.ForgedReceiptError: if it is not proven to come from the provider.
+            delivery.errors.BadReceiptError: if it comes from there and cannot be read.
+        """
+        raise BadReceiptError("this adapter takes no receipts")

@@ -26,18 +26,8 @@ from reprlib import Repr
 from typing import Any, ClassVar
 
 from delivery.channels.answers import storable
-from delivery.channels.contract import (
-    Adapter,
-    Declaration,
-    Envelope,
-    Finding,
-    Journal,
-    Json,
-    KeyForm,
-    Query,
-    Rendered,
-    Window,
-)
+from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
+from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.destinations import check_destination
 from delivery.channels.settings import Setting, Settings, choice, flag, number, text
 from delivery.channels.texts import split_content

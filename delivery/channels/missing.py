@@ -1,6 +1,7 @@
 """What stands in for an adapter that is not installed: it holds, and never sends."""
 
-from delivery.channels.contract import Adapter, Declaration, Envelope, Journal, Rendered
+from delivery.channels.contract import Adapter, Envelope, Journal, Rendered
+from delivery.channels.declaration import Declaration
 from delivery.errors import UnknownAdapterError
 from delivery.outcomes import NotSent, Outcome
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from delivery.channels.contract import Finding, Query, Surface
+from delivery.channels.contract import Finding, Query
+from delivery.channels.declaration import Surface
 from delivery.channels.texts import mentions
 
 # The surface's clock is not ours. A match may seem this much older than the first attempt, and

@@ -11,19 +11,8 @@ from typing import ClassVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from delivery.channels.answers import Reading, json_of, outcome_of
-from delivery.channels.contract import (
-    Adapter,
-    Declaration,
-    Envelope,
-    Finding,
-    Journal,
-    Json,
-    KeyForm,
-    Query,
-    Rendered,
-    Surface,
-    Window,
-)
+from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
+from delivery.channels.declaration import Declaration, KeyForm, Surface, Window
 from delivery.channels.destinations import MISSING, check_destination
 from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.looking import ask, bearer, found_or_absent

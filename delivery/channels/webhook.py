@@ -20,18 +20,8 @@ from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
 from delivery.channels.answers import REFUSALS, Reading, outcome_of
-from delivery.channels.contract import (
-    Adapter,
-    Declaration,
-    Envelope,
-    Finding,
-    Journal,
-    Json,
-    KeyForm,
-    Query,
-    Rendered,
-    Window,
-)
+from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
+from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.http import Call, exchange
 from delivery.channels.looking import ask, bearer, found_or_absent
 from delivery.channels.settings import Settings, choice, flag, number, statuses, text

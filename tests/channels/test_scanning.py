@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delivery.channels.contract import Finding, Query, Surface
+from delivery.channels.contract import Finding, Query
+from delivery.channels.declaration import Surface
 from delivery.channels.scanning import CLOCK_TOLERANCE, Page, Scan, Seen
 from delivery.channels.texts import mentions
 

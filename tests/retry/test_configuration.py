@@ -115,7 +115,7 @@ def test_a_lease_that_does_not_outlive_deadline_and_margin_is_an_error(lease_s: 
 def test_a_deadline_below_what_the_provider_may_take_is_warned_about_with_both_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from delivery.channels.contract import Declaration
+    from delivery.channels.declaration import Declaration
     from delivery.channels.simulator import SimulatorAdapter
 
     slow = Declaration("simulator", deadline_s=160)
