@@ -26,7 +26,11 @@ stop: .venv/.runtime ## stop what runs here, and the embedded database of every 
 	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
 test: .venv/.dev ## run the tests but for the whole crash laboratory (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 -m "not laboratory"
+	@$(BIN)/pytest -q -n 2 -m "not laboratory" --ignore tests/real
+
+test-real: .venv/.dev ## run the adapters against real servers (as root, on Debian)
+	@sh .ci/install-servers
+	@$(BIN)/pytest -q -n 0 tests/real
 
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
 	@$(BIN)/pytest -q -n 2 tests/crash

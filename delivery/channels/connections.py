@@ -34,6 +34,7 @@ class Peer:
     """Whom a connection leads to, and under which rules it was opened.
 
     `tls`: whether it is encrypted. `ca_file`: the certificates to trust, empty for the usual ones.
+    `protocol`: what the handshake announces (ALPN); empty announces nothing.
     """
 
     host: str
@@ -41,6 +42,7 @@ class Peer:
     tls: bool
     allow_private: bool = False
     ca_file: str = ""
+    protocol: str = "http/1.1"
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +77,7 @@ def open_connection(peer: Peer, call: Watched) -> Connection:
     if not peer.tls:
         return Connection(peer, sock)
     try:
-        return Connection(peer, _shake_hands(sock, peer, call))
+        return Connection(peer, shake_hands(sock, peer, call))
     except BaseException:
         sock.close()
         raise
@@ -106,13 +108,18 @@ def _connect_to(address: Address, call: Watched, seconds: float) -> socket.socke
     return sock
 
 
-def _shake_hands(sock: socket.socket, peer: Peer, call: Watched) -> ssl.SSLSocket:
+def shake_hands(sock: socket.socket, peer: Peer, call: Watched) -> ssl.SSLSocket:
+    """Encrypt an open connection, under the call's watch.
+
+    Raises:
+        OSError: (an ssl.SSLError among them) if the peer does not prove who it is.
+    """
     sock.settimeout(call.left())
     # `wrap_socket` takes the descriptor away from `sock` before it shakes hands, so that a peer
     # that stalls in the handshake could not be shut down through it: watch a duplicate meanwhile.
     with sock.dup() as duplicate:
         call.uses(duplicate)
-        wrapped = _context(peer.ca_file).wrap_socket(sock, server_hostname=peer.host)
+        wrapped = _context(peer).wrap_socket(sock, server_hostname=peer.host)
         try:
             call.uses(wrapped)
         except BaseException:
@@ -121,23 +128,25 @@ def _shake_hands(sock: socket.socket, peer: Peer, call: Watched) -> ssl.SSLSocke
     return wrapped
 
 
-def _context(ca_file: str) -> ssl.SSLContext:
-    """Those certificates as they are now: a replaced file counts from the next connection."""
-    file = ca_file or certifi_bundle()
-    return tls_context(file, Path(file).stat().st_mtime_ns)
+def _context(peer: Peer) -> ssl.SSLContext:
+    """Its certificates as they are now: a replaced file counts from the next connection."""
+    file = peer.ca_file or certifi_bundle()
+    return tls_context(file, Path(file).stat().st_mtime_ns, peer.protocol)
 
 
 @lru_cache(maxsize=32)
-def tls_context(ca_file: str, changed_at: int) -> ssl.SSLContext:
+def tls_context(ca_file: str, changed_at: int, protocol: str = "http/1.1") -> ssl.SSLContext:
     """Verify the chain and the host's name, TLS 1.2 or newer.
 
     Args:
         ca_file: a PEM file of the certificates to trust.
         changed_at: when it was last written; only tells the cache when to read it again.
+        protocol: what to announce, if anything.
     """
     del changed_at
     context = ssl.create_default_context(cafile=ca_file)
-    context.set_alpn_protocols(["http/1.1"])
+    if protocol:
+        context.set_alpn_protocols([protocol])
     return context
 
 

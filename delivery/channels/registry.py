@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from delivery.channels.contract import Adapter
+from delivery.channels.email import EmailAdapter
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.secrets import read_secret
 from delivery.channels.simulator import SimulatorAdapter
@@ -11,7 +12,8 @@ from delivery.channels.webhook import WebhookAdapter
 from delivery.errors import UnknownAdapterError
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
-    adapter.slug: adapter for adapter in (WebhookAdapter, FunctionAdapter, SimulatorAdapter)
+    adapter.slug: adapter
+    for adapter in (WebhookAdapter, FunctionAdapter, SimulatorAdapter, EmailAdapter)
 }
 
 

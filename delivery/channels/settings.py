@@ -70,6 +70,16 @@ def choice(about: str, *choices: str) -> Setting:
     )
 
 
+def is_plain(value: str) -> bool:
+    """Whether this is a name without spaces or quotes, in printable ASCII."""
+    return bool(value) and value.isascii() and value.isprintable() and not set(' "\\') & set(value)
+
+
+def is_line(value: str) -> bool:
+    """Whether this is one line that says something, of at most 500 characters."""
+    return bool(value.strip()) and value.isprintable() and len(value) <= 500
+
+
 def statuses(about: str, *default: int) -> Setting:
     """A list of HTTP statuses from 400 to 499."""
 

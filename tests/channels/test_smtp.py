@@ -1,0 +1,195 @@
+"""The staged mail client against servers that fail at every stage: the dot is what decides."""
+
+import pytest
+
+from delivery.channels.smtp import Mail, Server, hand_in
+from delivery.errors import HeldBackError
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from tests.channels.notebook import Notebook
+from tests.channels.peers import Peer, Script, Talk
+
+GREETING, YES, GO = b"220 mx.test\r\n", b"250 ok\r\n", b"354 go on\r\n"
+# What a server says to each stage, one reply a line; the last one is for the dot.
+STAGES = ("greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot")
+SAYS = (GREETING, b"250-mx.test\r\n250 DSN\r\n", YES, YES, GO, b"250 2.0.0 Ok: queued as 4XyZ\r\n")
+
+
+def hand(
+    peer: Peer, journal: Notebook | None = None, message: bytes = b"A: b\r\n\r\nhi"
+) -> Outcome:
+    server = Server("127.0.0.1", peer.port, "none", "", "", "here.test", allow_private=True)
+    mail = Mail("agent@here.test", "ops@there.test", message, "k7q2mx")
+    return hand_in(server, mail, journal or Notebook())
+
+
+class Conversation:
+    """One SMTP conversation, up to a stage at which something else happens."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._lines = talk.sock.makefile("rb")
+        self._talk = talk
+
+    def up_to(self, stage: str) -> None:
+        """Answer rightly before this stage, and take in what was said for it."""
+        for name, reply in zip(STAGES, SAYS, strict=True):
+            if name != "greeting":
+                self._take(name)
+            if name == stage:
+                return
+            self._talk.send(reply)
+
+    def _take(self, stage: str) -> None:
+        if stage != "dot":
+            self._lines.readline()
+            return
+        while (line := self._lines.readline()) != b".\r\n":
+            if not line:
+                raise ConnectionError("the message has no end")
+        self._talk.act()
+
+
+def failing(stage: str, how: Script) -> Script:
+    def script(talk: Talk) -> None:
+        Conversation(talk).up_to(stage)
+        how(talk)
+
+    return script
+
+
+def saying(reply: bytes) -> Script:
+    return lambda talk: talk.send(reply)
+
+
+LOSSES: dict[str, Script] = {
+    "close": lambda talk: None,
+    "reset": lambda talk: talk.reset(),
+    "hang": lambda talk: talk.hang(),
+    "drip": lambda talk: talk.drip(b"250-ok\r\n" * 200),
+    "half a reply": saying(b"25"),
+    "no end of lines": saying(b"250-more\r\n" * 5000),
+    "a line without end": saying(b"250 " + b"x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("stage", STAGES)
+def test_what_is_lost_before_the_dot_was_not_sent_and_behind_it_is_unknown(
+    stage: str, loss: str
+) -> None:
+    lasting = loss in {"hang", "drip"}
+    with Peer(failing(stage, LOSSES[loss])) as peer:
+        outcome = hand(peer, Notebook(seconds=0.4 if lasting else 5.0))
+
+    assert isinstance(outcome, Ambiguous if stage == "dot" else NotSent)
+    assert peer.effects == (1 if stage == "dot" else 0)
+    assert peer.connections == 1
+
+
+@pytest.mark.parametrize("stage", ["MAIL", "RCPT", "DATA", "dot"])
+@pytest.mark.parametrize(
+    ("reply", "permanent"),
+    [(b"550 5.1.1 no such user\r\n", True), (b"451-4.7.1 later\r\n451 please\r\n", False)],
+)
+def test_a_no_to_the_mail_is_a_refusal(stage: str, reply: bytes, permanent: bool) -> None:
+    with Peer(failing(stage, saying(reply))) as peer:
+        outcome = hand(peer)
+
+    assert isinstance(outcome, Refused)
+    assert outcome.permanent is permanent
+    assert outcome.response.startswith(reply[:3].decode())
+
+
+@pytest.mark.parametrize("reply", [b"554 not you\r\n", b"421 shutting down\r\n", b"hello\r\n"])
+@pytest.mark.parametrize("stage", ["greeting", "EHLO"])
+def test_a_no_to_us_is_no_refusal_of_the_mail(stage: str, reply: bytes) -> None:
+    with Peer(failing(stage, saying(reply))) as peer:
+        assert isinstance(hand(peer), NotSent)
+
+
+@pytest.mark.parametrize(
+    "reply", [b"hm\r\n", b"099 hm\r\n", b"354 more\r\n", b"999 x\r\n", b"\r\n"]
+)
+def test_an_answer_to_the_dot_that_is_none_proves_nothing(reply: bytes) -> None:
+    with Peer(failing("dot", saying(reply))) as peer:
+        assert isinstance(hand(peer), Ambiguous)
+
+
+def test_an_acceptance_names_the_servers_id_and_the_phases() -> None:
+    journal = Notebook()
+    with Peer(failing("dot", saying(SAYS[-1]))) as peer:
+        outcome = hand(peer, journal)
+
+    assert outcome == Accepted("4XyZ", response="250 2.0.0 Ok: queued as 4XyZ")
+    assert journal.entries == [
+        "connecting", "connected", "last check", "writing", "written", "status",
+    ]  # fmt: skip
+
+
+def test_a_yes_that_came_before_the_dot_is_not_taken_for_the_answer_to_it() -> None:
+    def script(talk: Talk) -> None:
+        Conversation(talk).up_to("DATA")
+        talk.send(GO + SAYS[-1])
+        talk.hang()
+
+    with Peer(script) as peer:
+        outcome = hand(peer)
+
+    assert isinstance(outcome, NotSent)
+    assert "out of turn" in outcome.why
+
+
+def test_held_back_it_leaves_in_the_middle_of_the_message() -> None:
+    def refuse() -> None:
+        raise HeldBackError("paused")
+
+    left: list[bytes] = []
+
+    def script(talk: Talk) -> None:
+        conversation = Conversation(talk)
+        conversation.up_to("DATA")
+        talk.send(GO)
+        while line := conversation._lines.readline():
+            left.append(line)
+
+    with Peer(script) as peer:
+        outcome = hand(peer, Notebook(at_last_check=refuse))
+
+    assert outcome == NotSent("paused", tried=False)
+    assert left[-1] == b"hi\r\n"
+
+
+def test_lines_that_begin_with_a_dot_arrive_as_they_are() -> None:
+    taken: list[bytes] = []
+
+    def script(talk: Talk) -> None:
+        conversation = Conversation(talk)
+        conversation.up_to("DATA")
+        talk.send(GO)
+        while (line := conversation._lines.readline()) != b".\r\n":
+            taken.append(line)
+        talk.send(YES)
+
+    with Peer(script) as peer:
+        assert isinstance(hand(peer, message=b"A: b\r\n\r\n.\r\n..x\r\ny.\r\n."), Accepted)
+
+    assert taken[-5:] == [b"\r\n", b"..\r\n", b"...x\r\n", b"y.\r\n", b"..\r\n"]
+
+
+def test_nothing_is_said_in_the_clear_where_encryption_was_asked_for() -> None:
+    with Peer(failing("MAIL", saying(YES))) as peer:
+        server = Server(
+            "127.0.0.1", peer.port, "starttls", "agent", "secret", "here", allow_private=True
+        )
+        outcome = hand_in(server, Mail("a@b.test", "c@d.test", b"x", "k"), Notebook())
+
+    assert isinstance(outcome, NotSent)
+    assert "STARTTLS" in outcome.why
+
+
+def test_a_private_address_is_refused() -> None:
+    server = Server("127.0.0.1", 25, "none", "", "", "here")
+
+    outcome = hand_in(server, Mail("a@b.test", "c@d.test", b"x", "k"), Notebook())
+
+    assert isinstance(outcome, Refused)
+    assert "allow_private" in outcome.why
