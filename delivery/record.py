@@ -148,15 +148,14 @@ def _deliveries(
             token = recognizer(identity, secret)
             key = idempotency_key(identity, form.form if form else "uuid",
                                   form.max_length if form else 255)  # fmt: skip
-            body = render(message, destination, part, token).body
+            body = render(message, destination, part, token, key).body
             yield identity, destination, part, sha256(body), key, token, message.not_before
 
 
-def render(message: Prepared, destination: str, part: int, token: str) -> Rendered:
+def render(message: Prepared, destination: str, part: int, token: str, key: str) -> Rendered:
     """The exact bytes that a worker will render again later."""
-    return message.adapter.render(
-        Envelope(message.parts[part - 1], destination, part, len(message.parts), token)
-    )
+    content, parts = message.parts[part - 1], len(message.parts)
+    return message.adapter.render(Envelope(content, destination, part, parts, token, key=key))
 
 
 _INSERT = """

@@ -58,20 +58,21 @@ def _successor(
     identity = delivery_id(installation.namespace, place)
     token = recognizer(identity, bytes(installation.recognizer_secret))
     parts = len(content.parts)
+    form = message.contract["key"] or {"form": "uuid", "max_length": 255}
+    key = idempotency_key(identity, form["form"], form["max_length"])
     envelope = Envelope(
-        content.parts[case.part - 1], case.destination, case.part, parts, token, RESENT_MARKER
+        content.parts[case.part - 1], case.destination, case.part, parts, token, RESENT_MARKER, key
     )
     try:
         body = way.adapter.render(envelope).body
     except Exception as error:
         logger.exception("rendering the next generation of %s failed", case.delivery_id)
         return f"it cannot be rendered again: {type(error).__name__}"
-    form = message.contract["key"] or {"form": "uuid", "max_length": 255}
     return Successor(
         id=case.id,
         version=case.version,
         delivery_id=identity,
         body_hash=sha256(body),
-        key=idempotency_key(identity, form["form"], form["max_length"]),
+        key=key,
         recognizer=token,
     )

@@ -124,6 +124,7 @@ def render(decided: Decided, contents: Mapping[int, Content], ways: Ways) -> Rea
         parts=len(content.parts),
         recognizer=case.recognizer,
         marker=RESENT_MARKER if case.generation > 1 else "",
+        key=case.key,
     )
     try:
         rendered = way.adapter.render(envelope)

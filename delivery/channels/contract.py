@@ -24,7 +24,8 @@ class Envelope:
     """What is to be rendered: one part, for one destination.
 
     `content` is what the agent recorded (or one part of it, from `split`), `part` counts from 1,
-    `marker` is the visible mark of a resend that a person approved, else empty.
+    `marker` is the visible mark of a resend that a person approved, else empty. `key` is the
+    idempotency key, for providers that want it inside of the body.
     """
 
     content: Json
@@ -33,6 +34,7 @@ class Envelope:
     parts: int
     recognizer: str
     marker: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

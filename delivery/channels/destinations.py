@@ -46,3 +46,20 @@ def check_destination(destination: str, right: str) -> str:
     if not named.isprintable():
         raise BadDestinationError("destination", f"{named!r} has an unprintable character", right)
     return named
+
+
+def check_pattern(destination: str, pattern: str, right: str) -> str:
+    """The destination, if it has this form.
+
+    Args:
+        destination: as it is to be kept.
+        pattern: a regular expression for all of it.
+        right: what a right one looks like.
+
+    Raises:
+        BadDestinationError: if it has not, or is no destination at all.
+    """
+    named = check_destination(destination, right)
+    if not re.fullmatch(pattern, named):
+        raise BadDestinationError("destination", f"{named!r} has another form", right)
+    return named

@@ -12,7 +12,7 @@ Sources: RFC 5321 (commands, replies, 4.5.3.2.6 for the wait after the final dot
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from delivery.channels.contract import (
     Adapter,
@@ -28,20 +28,19 @@ from delivery.channels.declaration import Declaration, Surface
 from delivery.channels.imap import Mailbox, MailboxError, opened
 from delivery.channels.mail_addresses import is_address, normalise_address
 from delivery.channels.mail_archive import ARCHIVE, archive_of, search_archive
+from delivery.channels.mail_content import check_mail_content, read_mail_content
 from delivery.channels.mime import REF_HEADER, Letter, compose
 from delivery.channels.settings import Settings, choice, flag, is_line, is_plain, number, text
 from delivery.channels.smtp import Mail, Server, hand_in, sign_in
-from delivery.channels.texts import text_of, visible_line
+from delivery.channels.texts import visible_line
 from delivery.channels.urls import is_file
-from delivery.errors import BadContentError, SecretError
+from delivery.errors import SecretError
 from delivery.outcomes import NotSent, Outcome
 
 # RFC 5321, 4.5.3.2.6: a server may take ten minutes to answer the final dot, and a client that
 # gives up earlier causes the second copy.
 _ANSWER_S = 600.0
 _ELSE_S = 60.0  # all that goes before
-_PARTS = {"text", "html", "subject"}
-_RIGHT = 'a text, or an object with "text" and, if wanted, "subject" and "html"'
 
 
 class EmailAdapter(Adapter):
@@ -134,31 +133,19 @@ class EmailAdapter(Adapter):
         return normalise_address(destination)
 
     def check_content(self, content: Json) -> None:
-        text_of(content)
-        if not isinstance(content, dict):
-            return
-        if unknown := sorted(set(content) - _PARTS):
-            # An attachment that is silently left out would be a message that is not what was owed.
-            raise BadContentError(
-                "content", f"has {', '.join(unknown)}, which no mail carries here", _RIGHT
-            )
-        subject, html = content.get("subject", "x"), content.get("html", "x")
-        if not isinstance(subject, str) or not is_line(subject):
-            raise BadContentError("content", "has a subject that is not one printable line", _RIGHT)
-        if not isinstance(html, str) or not html.strip():
-            raise BadContentError("content", "has html that is no text", _RIGHT)
+        check_mail_content(content)
 
     def render(self, envelope: Envelope) -> Rendered:
-        said: Mapping[str, Any] = envelope.content if isinstance(envelope.content, dict) else {}
+        said = read_mail_content(envelope.content, self.option("subject"))
         place = self.option("recognizer_place")
         line = visible_line(envelope.recognizer, envelope.marker)
         letter = Letter(
             sender=self.option("sender"),
             sender_name=self.option("sender_name"),
             recipient=envelope.destination,
-            subject=said.get("subject", self.option("subject")),
-            text=text_of(envelope.content),
-            html=said.get("html", ""),
+            subject=said.subject,
+            text=said.text,
+            html=said.html,
             recognizer=envelope.recognizer,
             hidden=place != "visible",
             # The mark of a resend that a person approved is always shown.

@@ -41,6 +41,7 @@ class Page:
 
     `reader`: who is reading, by the surface's own word. `may_read`: whether that reader was
     seen to have the permission. `whole_history`: the end of the list is its true beginning.
+    `since`: for a list that was asked to begin at a moment and runs from there to now, that one.
     """
 
     messages: tuple[Seen, ...]
@@ -48,6 +49,7 @@ class Page:
     reader: str
     may_read: bool
     whole_history: bool
+    since: datetime | None = None
 
 
 Verdict = Literal["found", "found_many", "absent", "inconclusive"]
@@ -102,7 +104,7 @@ class Scan:
         if not page.may_read:
             self._doubt(f"the reader was not seen to have {self._surface.permission}")
         for seen in page.messages:
-            if self._oldest is not None and seen.at > self._oldest:
+            if page.since is None and self._oldest is not None and seen.at > self._oldest:
                 self._doubt("the list is not in order, newest first")
             self._oldest = seen.at if self._oldest is None else min(self._oldest, seen.at)
             self._control_seen |= self._is_control(seen)
@@ -119,6 +121,9 @@ class Scan:
             self._matches[seen.id] = seen
 
     def _is_covered(self, page: Page) -> bool:
+        if page.since is not None:  # what matters comes last, so all of it must be read
+            self._read_to_the_end = page.next is None
+            return page.next is None and page.since <= self._query.since
         if page.next is None and page.whole_history:
             self._read_to_the_end = True
             return True

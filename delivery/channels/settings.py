@@ -1,5 +1,6 @@
 """The settings an adapter knows, as data: one table per adapter, for checks and console alike."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,11 @@ def choice(about: str, *choices: str) -> Setting:
 def is_plain(value: str) -> bool:
     """Whether this is a name without spaces or quotes, in printable ASCII."""
     return bool(value) and value.isascii() and value.isprintable() and not set(' "\\') & set(value)
+
+
+def matches(pattern: str) -> Callable[[str], bool]:
+    """Whether all of a text has this form."""
+    return lambda value: re.fullmatch(pattern, value) is not None
 
 
 def is_line(value: str) -> bool:

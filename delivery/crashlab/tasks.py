@@ -104,7 +104,7 @@ def send_unrecorded(folder: Path, *, delivery: int) -> str:
     rendered = way.adapter.render(
         Envelope(
             content.parts[case.part - 1], case.destination, case.part, len(content.parts),
-            case.recognizer,
+            case.recognizer, key=case.key,
         )
     )  # fmt: skip
     allowance_s = way.channel.deadline_s
