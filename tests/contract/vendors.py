@@ -145,7 +145,7 @@ class Github(Vendor):
             return Answer(200, {"login": self.me}, {"X-OAuth-Scopes": "repo, read:org"})
         if not self.may_read:
             return Answer(404, {"message": "Not Found"})
-        since = datetime.fromisoformat(ask.one("since").replace("Z", "+00:00"))
+        since = datetime.fromisoformat(ask.one("since"))
         listed = [one for one in self.at(ask.path) if one.at >= since]
         size, number = int(ask.one("per_page", "30")), int(ask.one("page", "1"))
         page = listed[(number - 1) * size : number * size]
@@ -217,7 +217,7 @@ class Resend(Vendor):
 
 
 class Twilio(Vendor):
-    """Shapes: twilio-oai @d50069b. What is still queued has no date of sending and is not listed."""
+    """Shapes: twilio-oai @d50069b. Newest first, and the address of the next page."""
 
     me = "+15005550006"
     account: ClassVar[str] = "AC" + "0123456789abcdef" * 2
