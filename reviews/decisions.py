@@ -25,6 +25,7 @@ from reviews.gates import Refusal, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
+from reviews.searching import look_refused
 from reviews.seeing import conduct, see
 from reviews.selecting import select
 from reviews.telling import by, note_refusal, tell
@@ -206,7 +207,7 @@ def _fit(
         moved = NEEDS[kind].bound and one.version != row.row_version
         refusal = gates.judge(kind, one, limits).refusal
         if refusal is None and look_at is not None:
-            refusal = gates.look_refused(look_at, one)
+            refusal = look_refused(look_at, one)
         row.why = MOVED if moved else str(refusal)[:500] if refusal else ""
         row.result = "skipped" if row.why else ""
     return {row.delivery_id: seen[row.delivery_id] for row in rows if not row.why}
