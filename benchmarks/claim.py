@@ -69,8 +69,9 @@ def _message() -> Message:
         finished_at=run.started_at,
     )  # fmt: skip
     return Message.objects.create(
-        step=step, name="m", channel=channel, payload="null", payload_hash="-", contract={}
-    )
+        step=step, name="m", channel=channel, payload="null", payload_hash="-", contract={},
+        destinations=1,
+    )  # fmt: skip
 
 
 def _grow_history(message: Message, rows: int) -> None:

@@ -231,6 +231,17 @@ class Facts:
         """A person decided to leave it as it is: nothing is sent any more."""
         return self.decision == "leave"
 
+    @property
+    def new_since_decision(self) -> bool:
+        """Whether anything happened since that the decision in force could not know."""
+        since = self.decided_at
+        moments = [
+            *(a.closed_at or a.opened_at for a in self.attempts),
+            *(e.taken_at for e in self.evidence),
+            *filter(None, [self.rewound_at]),
+        ]
+        return since is None or any(moment > since for moment in moments)
+
     @cached_property
     def needs_key(self) -> bool:
         """A further submission may be a second one under this very identity.

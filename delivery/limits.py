@@ -41,20 +41,24 @@ def refund(unused: Mapping[int, int]) -> None:
 # The first claim on a limited channel makes its meter, full.
 _MAKE = """
 INSERT INTO delivery_channelmeter (channel_id, tokens, refilled_at)
-SELECT id, GREATEST(rate_per_s, 1), clock_timestamp() FROM ledgers_channel
+SELECT id, LEAST(GREATEST(rate_per_s, 1), 1e9), clock_timestamp() FROM ledgers_channel
 WHERE id = ANY(%s) AND rate_per_s > 0
 ON CONFLICT (channel_id) DO NOTHING"""
 
-# The lock on the meter's row serialises workers: the second one sees what the first one took.
-_TAKE = """
+# What is no rate at all, or none that can be reckoned with, must not be every channel's error.
+_RATE = "LEAST(GREATEST(c.rate_per_s, 1e-9), 1e9)"
+
+# The lock on the meter's row serialises workers: the second one sees what the first one took. A
+# clock that was set back takes nothing away: what was spent is spent once.
+_TAKE = f"""
 UPDATE delivery_channelmeter m SET tokens = a.available - a.granted, refilled_at = a.now
 FROM (
     SELECT f.channel_id, f.available, f.now,
            GREATEST(0, LEAST(f.wanted, floor(f.available)))::int AS granted
     FROM (
         SELECT k.channel_id, w.count AS wanted, clock_timestamp() AS now,
-               LEAST(GREATEST(c.rate_per_s, 1), k.tokens + c.rate_per_s
-                   * extract(epoch FROM clock_timestamp() - k.refilled_at)::float8) AS available
+               LEAST(GREATEST({_RATE}, 1), k.tokens + {_RATE} * GREATEST(
+                   extract(epoch FROM clock_timestamp() - k.refilled_at)::float8, 0)) AS available
         FROM delivery_channelmeter k
         JOIN ledgers_channel c ON c.id = k.channel_id AND c.rate_per_s > 0
         JOIN unnest(%s::bigint[], %s::int[]) AS w(channel_id, count) ON w.channel_id = k.channel_id

@@ -1,5 +1,6 @@
 """What is wrong with a channel's configuration: asked when it is saved, and again at start-up."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from delivery.channels.registry import adapter_class, adapter_for
 from delivery.errors import UnknownAdapterError
 from delivery.timing import JITTER
 from ledgers.models import Channel
+from ledgers.outbox import LONGEST_LEASE_S
 
 LONGEST_PAUSE_S = 31_536_000.0  # a year; much more would be no moment on any clock
 
@@ -25,7 +27,7 @@ class Complaint:
 
 def complaints(channel: Channel) -> list[Complaint]:
     """Everything that is wrong with a channel, saved or not."""
-    found = [*_adapter(channel), *_lease(channel), *_schedules(channel)]
+    found = [*_adapter(channel), *_lease(channel), *_schedules(channel), *_rate(channel)]
     if not found:
         found.extend(_against_declaration(channel))
     return found
@@ -61,6 +63,12 @@ def _adapter(channel: Channel) -> Iterator[Complaint]:
 
 
 def _lease(channel: Channel) -> Iterator[Complaint]:
+    for field in ("deadline_s", "margin_s", "lease_s"):
+        seconds = getattr(channel, field)
+        if not 0 <= seconds <= LONGEST_LEASE_S:  # NaN is not
+            hint = f"Write seconds, from 0 to {LONGEST_LEASE_S} (a day)."
+            yield Complaint("delivery.E012", field, f"is {seconds:g} s", hint)
+            return
     least = channel.deadline_s + channel.margin_s
     if channel.lease_s <= least:
         yield Complaint(
@@ -70,6 +78,16 @@ def _lease(channel: Channel) -> Iterator[Complaint]:
             f" ({channel.deadline_s:g} s + {channel.margin_s:g} s)",
             f"Set it above {least:g} s, or shorten the deadline: a call that outlives its lease"
             " may be made twice.",
+        )
+
+
+def _rate(channel: Channel) -> Iterator[Complaint]:
+    if not 0 <= channel.rate_per_s < math.inf:  # NaN is not
+        yield Complaint(
+            "delivery.E016",
+            "rate_per_s",
+            f"is {channel.rate_per_s:g}",
+            "Write submissions per second; 0 for no limit.",
         )
 
 

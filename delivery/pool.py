@@ -59,12 +59,24 @@ class Pool:
         return self._reader
 
     def start(self, job: Job) -> None:
-        """Run a job as soon as a thread is free; the caller keeps `busy` at or below `size`."""
+        """Run a job as soon as a thread is free; the caller keeps `busy` at or below `size`.
+
+        Never raises: what is on record must reach the queue, whatever the system refuses.
+        """
         self.running.add(job)
-        if self._threads < len(self.running):
-            self._threads += 1
-            threading.Thread(target=self._work, daemon=True, name=f"call-{self._threads}").start()
         self._jobs.put(job)
+        if self._threads < len(self.running):
+            self._grow()
+
+    def _grow(self) -> None:
+        name = f"call-{self._threads + 1}"
+        try:
+            threading.Thread(target=self._work, daemon=True, name=name).start()
+        except RuntimeError:
+            # The threads there are take the job in turn; the next job asks for one more.
+            logger.exception("the system gives no thread more than the %d there are", self._threads)
+        else:
+            self._threads += 1
 
     def collect(self) -> list[Job]:
         """The jobs that have ended since the last look, in that order."""

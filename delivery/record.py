@@ -116,6 +116,7 @@ def _insert(step: Step, message: Prepared, installation: Installation) -> None:
         payload_hash=message.payload_hash,
         contract=message.declaration.frozen(),
         parts=len(message.parts),
+        destinations=len(message.destinations),
         not_before=message.not_before,
         not_after=message.not_after,
     )

@@ -57,13 +57,35 @@ def _settle_alone(call: Call, actor: str, ways: Ways) -> tuple[list[Case], list[
         raise
     except Exception:
         logger.exception(
-            "attempt %s of delivery %s cannot be settled; it stays open and becomes unknown"
-            " (provider's answer: %s)",
+            "attempt %s of delivery %s cannot be settled (provider's answer: %s)",
             call.attempt_id,
             call.delivery_pk,
             call.outcome.outcome,
         )
-        return [], []
+    return [], _keep_answer(call)
+
+
+def _keep_answer(call: Call) -> list[Call]:
+    """Close the attempt at least: what the answer means is decided when the lease is over.
+
+    Returns:
+        the call, if somebody else holds its row: the caller tries again.
+    """
+    try:
+        with transaction.atomic():
+            held = moves.hold([call.delivery_pk], skip_locked=True)
+            evidence.close_attempts([call.closing()] if held else [])
+    except (OperationalError, InterfaceError):
+        return [call]
+    except Exception:
+        logger.exception(
+            "the answer to attempt %s of delivery %s cannot be kept either; it stays open and"
+            " becomes unknown",
+            call.attempt_id,
+            call.delivery_pk,
+        )
+        return []
+    return [] if held else [call]
 
 
 def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], list[Call]]:

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Iterable, Mapping
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Ways, read, read_contents
-from delivery.next_move import Kind
+from delivery.next_move import HOLD_RECHECK_S, Kind
 from delivery.reconcile import Search, search_for
 from delivery.submit import (
     Call,
@@ -19,8 +19,10 @@ from delivery.submit import (
     render,
     write_ahead,
 )
+from delivery.timing import after
 from ledgers import moves, outbox
 from ledgers.boundaries import boundary
+from ledgers.moves import Change
 from ledgers.outbox import Claimed
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,8 @@ def open_wave(
     claimed: Iterable[Claimed], mark: float, who: Identity, ways: Ways | None = None
 ) -> Jobs:
     """Decide about claimed deliveries and prepare every call that follows from it.
+
+    Together, or row by row if one of them cannot be worked with: that one is held, visibly.
 
     Args:
         claimed: leases just taken.
@@ -45,11 +49,53 @@ def open_wave(
 
     Raises:
         delivery.errors.OpenTransactionError: if the caller has a transaction open.
+        OperationalError, InterfaceError: the database is not there; nothing is to be called.
     """
     refuse_inside_transaction()
     leases = {item.delivery_id: item for item in claimed}
     boundary("claimed")
     ways = ways or Ways()
+    try:
+        return _open(leases, mark, who, ways)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        # One bad row must not keep the others waiting until their leases are over.
+        logger.exception("opening %d deliveries together failed; opening one by one", len(leases))
+    return _open_one_by_one(leases, mark, who, ways)
+
+
+def _open_one_by_one(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways) -> Jobs:
+    """Never raises: what is on record already must be called, whatever becomes of the rest."""
+    jobs: Jobs = []
+    for row_id, lease in leases.items():
+        try:
+            jobs += _open({row_id: lease}, mark, who, ways)
+        except (OperationalError, InterfaceError):
+            logger.exception("the database is away; the rest of the wave waits for its leases")
+            break
+        except Exception as error:
+            logger.exception("delivery row %d cannot be worked with; it is held", row_id)
+            _set_aside(lease, f"held: it cannot be worked with: {type(error).__name__}", who)
+    return jobs
+
+
+def _set_aside(lease: Claimed, cause: str, who: Identity) -> None:
+    """Hold a row that no decision can be made about, where people see it. It is tried again."""
+    row_id = lease.delivery_id
+    try:
+        with transaction.atomic():
+            for row in moves.hold([row_id], skip_locked=True).values():
+                change = Change(
+                    row_id, row.status, row.version, lease.fence, "held", cause, who.name,
+                    due_at=after(lease.now, HOLD_RECHECK_S),
+                )  # fmt: skip
+                outbox.postpone([change])
+    except Exception:
+        logger.exception("delivery row %d could not be held; its lease runs out", row_id)
+
+
+def _open(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways) -> Jobs:
     cases = read(leases, ways)
     decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
     now, later = _split(decided)

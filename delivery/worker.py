@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.5  # what a lost wake-up costs
 DATABASE_PAUSE_S = 1.0  # between tries while the database is away
 DRAIN_S = 30.0  # how long past the last deadline an ending worker tries to write what it knows
+GRACE_S = 1.0  # a call that its deadline ends needs a moment to say so
 
 
 class Worker:
@@ -95,6 +96,15 @@ class Worker:
     @property
     def _unsettled(self) -> int:
         return len(self._calls) + len(self._searches)
+
+    @property
+    def _awaited(self) -> bool:
+        """Whether an ending worker still waits for a call to say what it came to."""
+        now = boottime()
+        return self._pool.busy > 0 or any(
+            isinstance(job, Call) and now < job.journal.deadline + GRACE_S
+            for job in self._pool.running
+        )
 
     def _turn(self) -> bool:
         """Collect, claim and settle once; tell whether more may be due at once.
@@ -191,11 +201,11 @@ class Worker:
         end = max([boottime(), *deadlines]) + DRAIN_S
         # What has ended is an answer, although its deadline may have passed since: a machine slept.
         self._collect()
-        while (self._pool.busy or self._unsettled) and boottime() < end:
+        while (self._awaited or self._unsettled) and boottime() < end:
             self._collect()
             if not self._try(self._settle):
                 self._pause()
-            elif self._pool.busy or self._unsettled:
+            elif self._awaited or self._unsettled:
                 self._wait(None)
         self._say_what_is_lost()
         self._pool.close()

@@ -11,6 +11,11 @@ from ledgers.moves import Change
 # Wakes resident workers. A hint that saves latency: losing it costs a delay, never a delivery.
 NOTIFY_CHANNEL = "counterfoil_due"
 
+# Seconds. A row whose worker died comes back within a day, whatever its channel says: one channel's
+# absurd number must not be the claim's error, which every channel would have.
+LONGEST_LEASE_S = 86_400
+_LEASE = f"make_interval(secs => LEAST(GREATEST(c.lease_s, 0), {LONGEST_LEASE_S}))"  # NaN too
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -44,7 +49,7 @@ def claim(quotas: Mapping[int, int]) -> list[Claimed]:
 # evaluated row by row, and `now()` is the start of the transaction, which may be long ago. The
 # arrays make the planner look the few rows up: a join, whose size it cannot guess, reads on a
 # large ledger the whole index.
-_CLAIM = """
+_CLAIM = f"""
 WITH picked AS (
     SELECT item.delivery_id
     FROM unnest(%s::bigint[], %s::int[]) AS q(channel_id, quota)
@@ -57,8 +62,8 @@ WITH picked AS (
 ),
 leased AS (
     UPDATE ledgers_outboxitem o
-    SET leased = true, due_at = clock_timestamp() + make_interval(
-        secs => (SELECT c.lease_s FROM ledgers_channel c WHERE c.id = o.channel_id))
+    SET leased = true, due_at = clock_timestamp()
+        + (SELECT {_LEASE} FROM ledgers_channel c WHERE c.id = o.channel_id)
     WHERE o.delivery_id = ANY (ARRAY(SELECT p.delivery_id FROM picked p))
     RETURNING o.delivery_id, o.channel_id, o.due_at
 ),
@@ -141,10 +146,10 @@ def renew(fences: Mapping[int, int]) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(
-            """
+            f"""
             WITH kept AS (
                 UPDATE ledgers_outboxitem o
-                SET due_at = clock_timestamp() + make_interval(secs => c.lease_s)
+                SET due_at = clock_timestamp() + {_LEASE}
                 FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d,
                      ledgers_channel c
                 WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence

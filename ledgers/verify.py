@@ -1,27 +1,30 @@
-"""The invariants of the ledgers, each a named query whose rows are violations.
+"""The invariants of the ledgers, each a named query (or comparison) whose rows are violations.
 
 They hold after every test and on any live database, whatever was killed. Cheap enough to run on a
 schedule: each reads through an index or one table once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
-from ledgers import states
+from ledgers import derived, states
 
 SHOWN = 20  # offenders named per invariant
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """One promise. `sql` gives one row per violation, its first column naming the offender."""
+    """One promise. What finds violations gives a row for each, its first column the offender.
+
+    `finds`: SQL, or a function where SQL cannot compute it.
+    """
 
     name: str
     promise: str
-    sql: str
+    finds: str | Callable[[], Iterable[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,16 @@ def verify() -> list[Verdict]:
 
 
 def _check(invariant: Invariant) -> Verdict:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT * FROM ({invariant.sql}) AS violation")
-        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    rows = _query(invariant.finds) if isinstance(invariant.finds, str) else [*invariant.finds()]
     offenders = tuple(" ".join(map(str, row)) for row in rows[:SHOWN])
     return Verdict(invariant.name, invariant.promise, len(rows), offenders)
+
+
+def _query(sql: str) -> Sequence[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM ({sql}) AS violation")
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _allowed_pairs() -> str:
@@ -96,6 +104,20 @@ INVARIANTS: tuple[Invariant, ...] = (
         WHERE s.status <> 'completed'
            OR NOT EXISTS (SELECT 1 FROM ledgers_delivery d WHERE d.message_id = m.id)
         """,
+    ),
+    Invariant(
+        "rosters-are-whole",
+        "a message has deliveries to as many destinations as it was recorded with",
+        """
+        SELECT m.id, m.destinations, count(DISTINCT d.destination) FROM ledgers_message m
+        LEFT JOIN ledgers_delivery d ON d.message_id = m.id AND d.generation = 1
+        GROUP BY m.id HAVING count(DISTINCT d.destination) <> m.destinations
+        """,
+    ),
+    Invariant(
+        "identities-are-derived",
+        "identity, key and recognizer follow from where the delivery stands in the work",
+        derived.misderived,
     ),
     Invariant(
         "keys-are-unique",

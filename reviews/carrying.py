@@ -68,27 +68,42 @@ def _done(ids: set[int], why: str = "") -> Fates:
 
 
 def _arrived(order: Order) -> Fates:
-    decision, ways = order.decision, Ways()
-    evidence.add_sightings(
-        [_sighting(row_id, decision, order) for row_id in order.rows],
-    )
-    decided = [decide(case) for case in read(order.rows, ways)]
+    """What somebody saw is evidence of the rows that it delivers, and of no others.
+
+    Left on a row that was skipped it would let the next worker deliver it, after the person was
+    told that nothing was decided. What they saw stays in the decision and its events.
+    """
+    wanted = set(order.rows)
+    while wanted:
+        with transaction.atomic():
+            done = _deliver(order, wanted)
+            if done == wanted:
+                break
+            transaction.set_rollback(True)
+        wanted = done
+    return _done(wanted, "it is delivered, on this evidence")
+
+
+def _deliver(order: Order, ids: set[int]) -> set[int]:
+    """Add the sightings and let the rules say what follows; the ids that it delivered."""
+    evidence.add_sightings([_sighting(row_id, order) for row_id in sorted(ids)])
+    decided = [decide(case) for case in read(ids, Ways())]
     done = carry_out(decided, order.by.actor, leased=False)
     outbox.wake_next_parts(done)
     outbox.wake_generations(done)
     found = [item.case for item in decided if item.case.id in done]
     transaction.on_commit(lambda: hooks.tell(found), robust=True)
-    return _done(done, "it is delivered, on this evidence")
+    return done
 
 
-def _sighting(row_id: int, decision: Decision, order: Order) -> Sighting:
+def _sighting(row_id: int, order: Order) -> Sighting:
     return Sighting(
         delivery_id=row_id,
         taken_at=order.now,
         method="operator",
         verdict="found",
-        searched=storable(decision.link),
-        why=storable(decision.note),
+        searched=storable(order.decision.link),
+        why=storable(order.decision.note),
         covered_from=None,
         pages=0,
         provider_message_id="",

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from ledgers import moves
 from ledgers.clock import database_now
-from ledgers.errors import NotFoundError
+from ledgers.errors import LostWriteError, NotFoundError
 from ledgers.models import Delivery
 from reviews import agreeing, gates
 from reviews.agreeing import Answering, Asked
@@ -25,6 +25,7 @@ from reviews.gates import Refusal, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
+from reviews.searching import look_refused
 from reviews.seeing import conduct, see
 from reviews.selecting import select
 from reviews.telling import by, note_refusal, tell
@@ -150,7 +151,7 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
         return _execute(decision, rows, fit, person, now)
     decision.stage = Stage.REQUESTED
     decision.save()
-    DecidedRow.objects.bulk_update(rows, ["result", "why"])
+    _keep(rows, "result", "why")
     tell("decision_request", person, decision, rows)
     return decision
 
@@ -206,7 +207,7 @@ def _fit(
         moved = NEEDS[kind].bound and one.version != row.row_version
         refusal = gates.judge(kind, one, limits).refusal
         if refusal is None and look_at is not None:
-            refusal = gates.look_refused(look_at, one)
+            refusal = look_refused(look_at, one)
         row.why = MOVED if moved else str(refusal)[:500] if refusal else ""
         row.result = "skipped" if row.why else ""
     return {row.delivery_id: seen[row.delivery_id] for row in rows if not row.why}
@@ -227,14 +228,27 @@ def _execute(
     for row in rows:
         fate = fates.get(row.delivery_id, Fate("skipped", row.why))
         row.result, row.why, row.made_id = fate.result, fate.why[:500], fate.made
-    DecidedRow.objects.bulk_update(rows, ["result", "why", "made"])
+    _keep(rows, "result", "why", "made")
     if all(row.result == "skipped" for row in rows):
-        return _end(decision, Stage.VOID, rows[0].why, now)
+        return _void(decision, rows, person, now)
     decision.stage = Stage.EXECUTED
     decision.executed_at = now
     decision.undo_until = now + timedelta(seconds=undo_s) if undo_s else None
     decision.save()
     return decision
+
+
+def _keep(rows: list[DecidedRow], *fields: str) -> None:
+    """What became of each row is part of the decision: without it nothing of it stands."""
+    kept = DecidedRow.objects.bulk_update(rows, fields)
+    if kept != len(rows):
+        raise LostWriteError(f"{kept} of {len(rows)} rows of a decision were written")
+
+
+def _void(decision: Decision, rows: list[DecidedRow], person: Person, now: datetime) -> Decision:
+    """Nothing of it was carried out. The trail says so after the request or the approval."""
+    tell("decision_void", person, decision, rows)
+    return _end(decision, Stage.VOID, rows[0].why, now)
 
 
 def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decision:
@@ -259,9 +273,8 @@ def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decis
     decision.approved_by, decision.approver, decision.answer = person.name, person.user, answer
     fit = _fit(decision, rows)
     if not fit:
-        tell("decision_void", person, decision, rows)
-        DecidedRow.objects.bulk_update(rows, ["result", "why"])
-        return _end(decision, Stage.VOID, rows[0].why, now)
+        _keep(rows, "result", "why")
+        return _void(decision, rows, person, now)
     tell("decision_approve", person, decision, rows)
     return _execute(decision, rows, fit, person, now)
 
@@ -309,7 +322,7 @@ def _undo(person: Person, decision_id: int) -> Decision:
             row.result, row.why = "undone", f"{person.name} took it back in time"
         else:
             row.why = "it had moved on and was not taken back"
-    DecidedRow.objects.bulk_update(rows, ["result", "why"])
+    _keep(rows, "result", "why")
     tell("decision_undo", person, decision, rows)
     return _end(decision, Stage.UNDONE, decision.answer, now)
 

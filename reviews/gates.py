@@ -6,7 +6,7 @@ decision added to the facts. So nothing is allowed that would change nothing.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from delivery.facts import LOOK_UPS, Facts
 from delivery.next_move import Kind as Moves
@@ -20,7 +20,6 @@ EXPIRES_S = 3600.0  # from request to approval
 ALONE_WAIT_S = 600.0  # what replaces the second person
 DRAFT_S = 900.0  # for which a selection stays frozen
 CAP = 500  # deliveries in one decision
-LOOK_WITHIN = timedelta(days=7)
 APPROVAL = "approval required"
 # Rules that stand for "it goes out", now or when what holds it is over.
 GOING = frozenset({"approved", "due", "held", "too-early", "earlier-part"})
@@ -141,6 +140,20 @@ _INSTEAD = {
     DeliveryStatus.EXPIRED: "try again, or discard expired: it is known not to have been sent",
     DeliveryStatus.CANCELLED: "record a new message: what was cancelled stays so",
 }
+
+
+def _not_decided_so(decision: str) -> Check:
+    """It is not decided so already. Once anything new is known it may be, once more."""
+
+    def check(seen: Seen, conduct: Conduct) -> Refusal | None:
+        del conduct
+        facts = seen.facts
+        if facts.decision != decision or facts.new_since_decision:
+            return None
+        at = clock(facts.decided_at, seen.now)
+        return Refusal(f"that is decided already, since {at}", "a look at that decision")
+
+    return check
 
 
 def _is_newest(seen: Seen, conduct: Conduct) -> Refusal | None:
@@ -269,18 +282,20 @@ CHECKS: dict[Kind, tuple[Check, ...]] = {
         _unclaimed, _stands(S.UNKNOWN, S.PENDING, *NOT_SENT), _was_sent,
     ),
     Kind.SEND_SAME_KEY: (
-        *SENDING, _stands(S.UNKNOWN), _is_newest, _not_withdrawn, _has_content, _key_protects,
+        *SENDING, _stands(S.UNKNOWN), _not_decided_so("send_again"), _is_newest, _not_withdrawn,
+        _has_content, _key_protects,
     ),
     Kind.SEND_AFTER_ABSENT: (
-        *SENDING, _stands(S.PENDING), _is_newest, _not_withdrawn, _has_content, _absent_is_fresh,
+        *SENDING, _stands(S.PENDING), _not_decided_so("send_again"), _is_newest, _not_withdrawn,
+        _has_content, _absent_is_fresh,
     ),
     Kind.SEND_OTHERWISE: (
         *SENDING, _stands(S.UNKNOWN), _is_newest, _not_withdrawn, _has_content, _no_better_way,
         _looked_lately,
     ),
     Kind.TRY_AGAIN: (*SENDING, _stands(S.FAILED, S.EXPIRED), _is_newest, _has_content),
-    Kind.LEAVE: (_unclaimed, _open_or_absent),
-    Kind.DISCARD: (_stands(S.EXPIRED),),
+    Kind.LEAVE: (_unclaimed, _open_or_absent, _not_decided_so("leave")),
+    Kind.DISCARD: (_stands(S.EXPIRED), _not_decided_so("leave")),
     Kind.LOOK_AGAIN: (_unclaimed, _stands(S.UNKNOWN), _can_be_searched),
     Kind.CANCEL: (_stands(S.PENDING, S.SUBMITTING, S.UNKNOWN),),
     Kind.APPROVE_TRY: (*SENDING, _waits_for_approval),
@@ -333,18 +348,3 @@ GOES = frozenset(
     {Kind.SEND_SAME_KEY, Kind.SEND_AFTER_ABSENT, Kind.SEND_OTHERWISE, Kind.TRY_AGAIN,
      Kind.APPROVE_TRY}
 )  # fmt: skip
-
-
-def look_refused(at: datetime, seen: Seen) -> Refusal | None:
-    """Whether a search may be asked for at this moment: soon, and before the window closes."""
-    if not seen.now < at <= seen.now + LOOK_WITHIN:
-        return Refusal(
-            f"{clock(at, seen.now)} is not within the next 7 days", "a moment within them"
-        )
-    until = seen.facts.key_protects_until
-    if until is not None and seen.now < until <= at:
-        return Refusal(
-            f"the key protects only until {clock(until, seen.now)}",
-            "a moment before the window closes",
-        )
-    return None

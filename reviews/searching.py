@@ -5,6 +5,8 @@ people's systems. It posts. And by itself it posts only where nobody else will l
 is old, and the channel has no rate that deliveries need for themselves.
 """
 
+from datetime import datetime, timedelta
+
 from django.core.cache import cache
 
 from delivery.decide import decide
@@ -16,9 +18,11 @@ from ledgers.states import DeliveryStatus
 from reviews import gates
 from reviews.errors import NotAllowedError
 from reviews.gates import Conduct, Refusal, Seen
+from reviews.wording import clock
 
 EVERY_S = 30  # one look per delivery in so many seconds
 FAST_S = 5.0  # what a person waits for at most
+LOOK_WITHIN = timedelta(days=7)
 
 
 def look(row_id: int, actor: str) -> list[str]:
@@ -74,3 +78,18 @@ def machine_looks_next(seen: Seen) -> bool:
     """Whether a worker will search by itself."""
     move = next_move(seen.facts, seen.now)
     return move.rule == "look-up" and move.kind in {Moves.WAIT, Moves.LOOK_UP}
+
+
+def look_refused(at: datetime, seen: Seen) -> Refusal | None:
+    """Whether a search may be asked for at this moment: soon, and before the window closes."""
+    if not seen.now < at <= seen.now + LOOK_WITHIN:
+        return Refusal(
+            f"{clock(at, seen.now)} is not within the next 7 days", "a moment within them"
+        )
+    until = seen.facts.key_protects_until
+    if until is not None and seen.now < until <= at:
+        return Refusal(
+            f"the key protects only until {clock(until, seen.now)}",
+            "a moment before the window closes",
+        )
+    return None

@@ -21,11 +21,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from reprlib import Repr
 from typing import Any, ClassVar
 
 from delivery.channels.answers import storable
+from delivery.channels.bounded_import import import_bounded
 from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
 from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.destinations import check_destination
@@ -168,12 +168,12 @@ def load(path: str) -> Callable[..., Any]:
     """The function at a dotted path.
 
     Raises:
-        ImportError, AttributeError, ValueError: if there is none.
+        ImportError, AttributeError, ValueError: if there is none, or it is still being imported.
         TypeError: if what is there cannot be called.
         BaseException: whatever its module raises when it is imported.
     """
     module, _, name = path.rpartition(".")
-    function = getattr(import_module(module), name)
+    function = getattr(import_bounded(module), name)
     if not callable(function):
         raise TypeError("it is not callable")
     called: Callable[..., Any] = function

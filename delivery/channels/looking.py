@@ -77,7 +77,8 @@ def found_or_absent(
         return Finding(method, "found", searched, "", message_id, response=shown)
     denied = answer.status_code == HTTPStatus.OK and found is False
     if not denied and answer.status_code != HTTPStatus.NOT_FOUND:
-        why = f"answered {answer.status_code}, which proves nothing"
+        lacking = ' without "found": true or false' if answer.status_code == HTTPStatus.OK else ""
+        why = f"answered {answer.status_code}{lacking}, which proves nothing"
         return Finding(method, "inconclusive", searched, why, response=shown)
     if not authoritative:
         why = "it knows of none, but is not declared to know of every message"

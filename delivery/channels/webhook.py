@@ -58,7 +58,8 @@ class WebhookAdapter(Adapter):
         "dedupe_window_s": number("Seconds for which receivers honour a key.", default=0),
         "dedupe_window_source": text("Where that is written.", default="channel setting"),
         "look_up_url": text(
-            "Where to ask whether a message arrived; {key} and {recognizer} are filled in.",
+            "Where to ask whether a message arrived; {key} and {recognizer} are filled in."
+            ' It says {"found": true, "id": …}, {"found": false} or 404; all else proves nothing.',
             right="an http(s) URL with {key} or {recognizer} in it",
             is_right=lambda url: is_http_url(url) and ("{key}" in url or "{recognizer}" in url),
         ),

@@ -24,6 +24,8 @@ class Message(models.Model):
     payload_hash = models.CharField(max_length=64)
     contract = models.JSONField()
     parts = models.PositiveIntegerField(default=1)
+    # How many the roster had: a delivery that is gone would be missed by nobody.
+    destinations = models.PositiveIntegerField()
     not_before = models.DateTimeField(null=True, blank=True)
     not_after = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from delivery.channels import function
+from delivery.channels import bounded_import, function
 from delivery.channels.contract import Envelope, Finding, Query
 from delivery.channels.function import FunctionAdapter
 from delivery.errors import BadContentError, BadDestinationError, NotSentError, RefusedError
@@ -262,6 +262,26 @@ def test_a_module_that_ends_the_program_when_imported_holds_the_channel(
 
     assert raised in adapter.ready()
     assert "set MY_TOKEN first" in adapter.ready()
+
+
+def test_a_module_that_hangs_when_imported_holds_the_channel_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounded_import, "IMPORT_S", 0.2)
+    Said.waits_for = threading.Event()
+    adapter, asked_at = sender("tests.channels.hanging_sender.send"), boottime()
+
+    first = adapter.ready()
+    outcome = send(adapter)
+    asked_for_s = boottime() - asked_at
+
+    assert "tests.channels.hanging_sender is still being imported" in first
+    assert outcome == NotSent(adapter.ready(), tried=False)
+    assert sender().ready() == ""
+    assert asked_for_s < 10
+    Said.waits_for.set()
+    _until(lambda: adapter.ready() == "")
+    assert send(adapter) == Accepted("id-1")
 
 
 # --- Content and destinations ------------------------------------------------------------------

@@ -232,6 +232,24 @@ def test_a_look_up_proves_only_what_is_declared(
     assert peer.requests[0].startswith(f"GET /seen?key={KEY} HTTP/1.1\r\n".encode())
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (status(200, body='{"id": "m7"}'), 'answered 200 without "found": true or false'),
+        (status(401), "answered 401, which proves nothing"),
+    ],
+)
+def test_a_look_up_that_proves_nothing_says_what_it_lacks(answer: bytes, why: str) -> None:
+    def script(talk: Any) -> None:
+        talk.read_request()
+        talk.send(answer)
+
+    with Peer(script) as peer:
+        (finding,) = look_up(webhook(look_up_url=f"{peer.url}/{{key}}"))
+
+    assert finding.why.startswith(why)
+
+
 def test_a_look_up_that_hangs_is_inconclusive_within_its_deadline() -> None:
     with Peer(lambda talk: talk.hang()) as peer:
         (finding,) = look_up(webhook(look_up_url=f"{peer.url}/{{recognizer}}"), seconds=0.2)

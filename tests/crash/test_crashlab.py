@@ -11,7 +11,7 @@ from delivery.crashlab.drills import Terms
 from delivery.crashlab.laboratory import Laboratory, Pace
 from delivery.simulator.client import Simulator
 from delivery.worker import Worker
-from ledgers.models import Channel
+from ledgers.models import Channel, Run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,6 +83,28 @@ def test_an_unknown_channel_or_none_to_send_to_is_refused(
 ) -> None:
     with pytest.raises(CommandError, match=why):
         crashlab("--channel", slug)
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [
+        ("user", "--to: .*placeholder"),
+        ("mail:drill", "--to: 'mail:drill' is outside .* Right would be: .*'room:"),
+    ],
+)
+def test_a_place_that_the_channel_cannot_send_to_is_refused_before_the_first_drill(
+    channel: Channel, to: str, why: str
+) -> None:
+    with pytest.raises(CommandError, match=why) as refused:
+        crashlab("--channel", channel.slug, "--to", to)
+
+    assert refused.value.returncode == 2
+    assert not Run.objects.exists()
+
+
+def test_a_place_without_a_channel_is_refused() -> None:
+    with pytest.raises(CommandError, match="--to: needs --channel"):
+        crashlab("--to", "room:drill")
 
 
 def test_a_drill_that_needs_a_simulated_recipient_is_refused_elsewhere(channel: Channel) -> None:

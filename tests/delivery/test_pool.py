@@ -137,3 +137,26 @@ def test_a_call_that_is_overdue_gives_its_place_to_another_one() -> None:
     pool.close()
 
     assert (free, began, busy) == (1, True, {8: 1})
+
+
+def test_a_job_that_gets_no_thread_of_its_own_is_run_by_one_that_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool, first, second = Pool(2), Job(), Job()
+    pool.start(first)
+    assert first.started.wait(10)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(threading.Thread, "start", refuse)
+
+        pool.start(second)
+
+    first.go.set()
+    second.go.set()
+    ended_jobs = [*ended(pool)]
+    while pool.busy:
+        ended_jobs += ended(pool)
+    assert ended_jobs == [first, second]
+    pool.close()

@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from delivery.submit import Call
+from delivery.timing import boottime
 from delivery.worker import Worker
 from ledgers.clock import database_now
 from ledgers.models import Attempt, Channel, OutboxItem
@@ -69,3 +71,24 @@ def test_an_ending_worker_waits_for_a_call_as_long_as_its_own_deadline(
     worker._drain()
 
     assert delivery().status == "delivered"
+
+
+def test_an_ending_worker_gives_a_call_that_its_deadline_ends_a_moment_to_say_so(
+    alerts: Channel, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause = Pause(answer=TimeoutError("no answer in time"))
+    desk.script("tg:1001", pause)
+    record()
+    worker = Worker("shift")
+    worker._claim()
+    assert pause.reached.wait(10)
+    (job,) = worker._pool.running
+    assert isinstance(job, Call)
+    job.journal.deadline = boottime()
+    monkeypatch.setattr(worker, "_wait", lambda listener: pause.go.set())
+
+    worker._drain()
+
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.phase) == ("ambiguous", "writing")
+    assert delivery().status == "unknown"

@@ -96,8 +96,9 @@ def test_a_step_has_one_row_per_version_and_a_message_one_per_channel() -> None:
         )
     with pytest.raises(IntegrityError, match="message_identity"), transaction.atomic():
         Message.objects.create(
-            step=step, name=message.name, channel=message.channel, contract={}, payload_hash="0"
-        )
+            step=step, name=message.name, channel=message.channel, contract={}, payload_hash="0",
+            destinations=1,
+        )  # fmt: skip
 
 
 def test_an_event_explains_each_version_of_a_delivery_once() -> None:

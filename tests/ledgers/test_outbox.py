@@ -1,8 +1,9 @@
 """The queue: leases by the database's clock, each with a fence of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -133,6 +134,26 @@ def test_a_lease_is_counted_by_the_clock_also_in_a_transaction_that_began_long_a
         assert item.lease_until > cursor.fetchone()[0]
 
     assert len(rows) == 5
+
+
+@pytest.mark.usefixtures("rows")
+def test_a_claim_goes_to_what_is_due_by_the_index_and_does_not_read_what_is_not() -> None:
+    # With the bare clock, which is asked anew for each row, all of a channel's items are read.
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(
+            f"EXPLAIN (FORMAT JSON) {outbox._CLAIM}", [[Channel.objects.get().pk], [100]]
+        )
+        ((plans,),) = cursor.fetchall()
+
+    (due,) = [node for node in _nodes(plans[0]["Plan"]) if node.get("Index Name") == "outbox_due"]
+    assert "due_at <=" in due["Index Cond"]
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
 
 
 @pytest.mark.parametrize("zone", ["America/Sao_Paulo", "Asia/Kolkata"])

@@ -21,6 +21,8 @@ BREAKING: dict[str, tuple[S, str]] = {
         S.PENDING,
         "UPDATE ledgers_step SET status = 'failed', result_hash = ''",
     ),
+    "rosters-are-whole": (S.PENDING, "UPDATE ledgers_message SET destinations = 2"),
+    "identities-are-derived": (S.PENDING, "UPDATE ledgers_run SET run_id = 'another'"),
     "keys-are-unique": (S.PENDING, "UPDATE ledgers_delivery SET recognizer = 'dlv'"),
     "same-key-same-bytes": (S.SUBMITTING, "UPDATE ledgers_attempt SET body_hash = 'other'"),
     "contents-match-their-hashes": (S.PENDING, "UPDATE ledgers_message SET payload = '1'"),
@@ -96,6 +98,45 @@ def test_each_invariant_finds_what_breaks_it(name: str, breaking: tuple[S, str])
     execute(sql)
 
     assert name in broken()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("delivery_id = gen_random_uuid()", "identity, would be"),
+        ("idempotency_key = gen_random_uuid()", "key, would be"),
+        ("recognizer = 'dlv' || md5(recognizer)", "recognizer"),
+        ("destination = 'tg:1002'", "identity, would be"),
+        ("generation = 2", "identity, would be"),
+    ],
+)
+def test_what_was_derived_otherwise_is_named_with_what_is_wrong(change: str, said: str) -> None:
+    row_in(S.DELIVERED)
+
+    execute(f"UPDATE ledgers_delivery SET {change}")
+
+    (verdict,) = (v for v in verify.verify() if v.name == "identities-are-derived")
+    assert said in verdict.offenders[0]
+    assert verdict.count == 1
+
+
+def test_a_form_of_key_that_nobody_knows_is_named() -> None:
+    row_in(S.PENDING)
+
+    execute("UPDATE ledgers_message SET contract = jsonb_set(contract, '{key,form}', '\"rune\"')")
+
+    (verdict,) = (v for v in verify.verify() if v.name == "identities-are-derived")
+    assert "of form 'rune'" in verdict.offenders[0]
+
+
+def test_a_delivery_that_was_removed_with_all_its_traces_is_missed() -> None:
+    _, gone = record(["tg:1", "tg:2"])
+
+    for table in ("event", "outboxitem"):
+        execute(f"DELETE FROM ledgers_{table} WHERE delivery_id = {gone.pk}")
+    execute("DELETE FROM ledgers_delivery WHERE destination = 'tg:2'")
+
+    assert broken() == {"rosters-are-whole"}
 
 
 def test_every_invariant_is_among_those_that_are_broken_here() -> None:

@@ -1,6 +1,7 @@
 """A configuration under which something could be sent twice is refused with the numbers in it."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -139,6 +140,10 @@ def test_a_deadline_below_what_the_provider_may_take_is_warned_about_with_both_n
         ({"settings": {}}, "settings", "delivery.E011"),
         ({"retry_schedule": []}, "retry_schedule", "delivery.E013"),
         ({"look_up_schedule": [-1]}, "look_up_schedule", "delivery.E013"),
+        ({"lease_s": 1e18}, "lease_s", "delivery.E012"),
+        ({"margin_s": math.nan}, "margin_s", "delivery.E012"),
+        ({"deadline_s": -1}, "deadline_s", "delivery.E012"),
+        ({"rate_per_s": -1}, "rate_per_s", "delivery.E016"),
     ],
 )
 def test_what_a_worker_would_hold_is_refused_at_its_field_and_checked_at_start(

@@ -1,5 +1,7 @@
 """Whatever is stuck starves nobody else: the healthy ones go out within the same shift."""
 
+import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,9 +9,12 @@ from django.db import connection, transaction
 
 from delivery.channels.contract import Envelope, Rendered
 from delivery.channels.function import FunctionAdapter
+from delivery.models import ChannelMeter
 from delivery.simulator.client import Simulator
 from delivery.worker import Worker
-from ledgers.models import Attempt, Credential, OutboxItem
+from ledgers.clock import database_now
+from ledgers.models import Attempt, Channel, Credential, OutboxItem
+from tests.crash.clock import pass_s
 from tests.delivery.senders import Desk
 from tests.factories import deliveries, delivery, make_channel, record, sweep
 from tests.retry.crowds import working
@@ -174,3 +179,45 @@ def test_one_that_fails_again_and_again_does_not_push_itself_in_front(
     order = [one["to"] for one in recipient.last_submissions(None, 100)]
     assert {recipient.effects(f"room-{n}") for n in range(10)} == {1}
     assert order.count("bad") == len(outcomes(recipient.hook("bad"))) == 5
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    [
+        {"lease_s": 1e18},
+        {"lease_s": math.inf},
+        {"lease_s": math.nan},
+        {"margin_s": 1e308, "lease_s": 1e308},
+        {"rate_per_s": 1e308},
+        {"rate_per_s": 1e-320},
+        {"rate_per_s": math.nan},
+    ],
+    ids=str,
+)
+def test_a_channel_with_an_absurd_number_stops_no_other(
+    desk: Desk, absurd: dict[str, float]
+) -> None:
+    make_channel()
+    bad = make_channel("bad", rate_per_s=1)
+    record(["tg:0"], run_id="run-0", channel="bad")
+    sweep()
+    record(["tg:bad"], run_id="run-bad", channel="bad")
+    record(["tg:1"])
+    Channel.objects.filter(pk=bad.pk).update(**absurd)
+    pass_s(10)
+
+    sweep()
+
+    assert delivery("tg:1").status == "delivered"
+
+
+def test_a_database_clock_that_was_set_back_does_not_stop_a_limited_channel(desk: Desk) -> None:
+    make_channel(rate_per_s=2)
+    record(["tg:0"], run_id="run-0")
+    sweep()
+    ChannelMeter.objects.update(refilled_at=database_now() + timedelta(hours=1))
+    record(["tg:1"])
+
+    sweep()
+
+    assert delivery("tg:1").status == "delivered"

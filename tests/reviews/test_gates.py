@@ -15,6 +15,7 @@ from reviews import agreeing, gates
 from reviews.agreeing import Answering, Asked
 from reviews.gates import Conduct, Seen, judge
 from reviews.kinds import Gate, Kind
+from reviews.searching import look_refused
 from tests.rules.scenarios import BASE
 
 NOW = BASE + timedelta(hours=2)
@@ -93,7 +94,36 @@ SITUATIONS: dict[str, tuple[Seen, set[Kind]]] = {
     "unknown and held by a worker": (seen(leased_until=at(1)), {Kind.CANCEL}),
     "unknown and left by a person": (
         seen(decision="leave", decided_at=at(-1)),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.CANCEL},
+    ),
+    "unknown and left by a person, and an answer came since": (
+        seen(
+            decision="leave", decided_at=at(-2),
+            attempts=(tried("ambiguous", closed_at=at(-1)),),
+        ),
         {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "unknown and left by a person, and searched since": (
+        seen(
+            policy=SEARCHED, decision="leave", decided_at=at(-2),
+            evidence=(looked("inconclusive", -1),),
+        ),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.CANCEL, Kind.LOOK_AGAIN},
+    ),
+    "unknown and left by a person, and a restore has been since": (
+        seen(decision="leave", decided_at=at(-2), rewound_at=at(-1)),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "unknown, and a person has sent it again": (
+        seen(policy=keyed(24), decision="send_again", decided_at=at(-1)),
+        {Kind.ARRIVED, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "unknown, and what a person sent again may have arrived too": (
+        seen(
+            policy=keyed(24), decision="send_again", decided_at=at(-2),
+            attempts=(tried("ambiguous"), tried("ambiguous", -1, number=2)),
+        ),
+        {Kind.ARRIVED, Kind.SEND_SAME_KEY, Kind.LEAVE, Kind.CANCEL},
     ),
     "absent": (
         seen(S.PENDING, policy=SEARCHED, evidence=(looked("absent"),)),
@@ -101,6 +131,13 @@ SITUATIONS: dict[str, tuple[Seen, set[Kind]]] = {
     ),
     "absent, and the search is too old": (
         seen(S.PENDING, policy=SEARCHED, evidence=(looked("absent", -20),)),
+        {Kind.ARRIVED, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "absent, and a person has sent it again": (
+        seen(
+            S.PENDING, policy=SEARCHED, evidence=(looked("absent"),), decision="send_again",
+            decided_at=at(-1),
+        ),
         {Kind.ARRIVED, Kind.LEAVE, Kind.CANCEL},
     ),
     "owed": (seen(S.PENDING, attempts=()), {Kind.CANCEL}),
@@ -121,6 +158,10 @@ SITUATIONS: dict[str, tuple[Seen, set[Kind]]] = {
     ),
     "expired": (
         seen(S.EXPIRED, attempts=(), not_after=at(-1)), {Kind.TRY_AGAIN, Kind.DISCARD}
+    ),
+    "expired and discarded": (
+        seen(S.EXPIRED, attempts=(), not_after=at(-5), decision="leave", decided_at=at(-1)),
+        {Kind.TRY_AGAIN},
     ),
     "cancelled": (seen(S.CANCELLED, attempts=(), withdrawn=True), set()),
 }  # fmt: skip
@@ -190,7 +231,7 @@ def test_a_search_is_asked_for_soon_and_before_the_window_closes(
 ) -> None:
     one = seen(policy=replace(keyed(1), can_look_up=True))
 
-    assert (gates.look_refused(at(minutes), one) is None) == allowed
+    assert (look_refused(at(minutes), one) is None) == allowed
 
 
 ASKED = Asked(Gate.TWO, "alice", 7, at(10), None, "room:ops")

@@ -14,8 +14,11 @@ from delivery.crashlab.drills import Boundary
 from delivery.crashlab.laboratory import BOUNDARIES, ForeignLaboratory, Laboratory, chosen
 from delivery.crashlab.processes import WarmParent
 from delivery.crashlab.report import Row, table, verdict
+from delivery.crashlab.tasks import MESSAGE
+from delivery.errors import InvalidInputError
 from delivery.management.commands.deliver import refuse_unmigrated
 from delivery.models import Worker
+from delivery.roster import Message, prepare
 from delivery.simulator.client import Simulator
 from ledgers.clock import database_now
 from ledgers.management.command import Answer, LedgerCommand, MisuseError
@@ -60,11 +63,14 @@ class Command(LedgerCommand):
         boundaries = chosen(options["boundary"], simulated=slug is None)
         if not boundaries:
             raise MisuseError("--boundary: this one needs the simulated recipient.", "boundary")
+        if slug is None and options["to"] is not None:
+            raise MisuseError("--to: needs --channel; the simulated recipient has its own.", "to")
         channel = None if slug is None else _testing_channel(slug)
+        to = () if channel is None else _place(channel, options["to"])
         with ExitStack() as stack:
             parent = stack.enter_context(WarmParent())
             if channel is not None:
-                run = ForeignLaboratory(parent, channel, _place(options["to"]), time.sleep).run
+                run = ForeignLaboratory(parent, channel, to, time.sleep).run
             else:
                 run = Laboratory(parent, stack.enter_context(Simulator.start()), time.sleep).run
             rows = [self._drill(run, boundary) for boundary in boundaries]
@@ -94,7 +100,7 @@ def _testing_channel(slug: str) -> Channel:
     if not channel.for_testing:
         raise MisuseError(
             f"--channel: {slug!r} is not marked for testing, so no drill may send through it."
-            " Mark it in the admin if what arrives there disturbs nobody.",
+            " Mark it in the console if what arrives there disturbs nobody.",
             "channel",
         )
     if not adapter_for(channel).declare().can_look_up:
@@ -106,7 +112,12 @@ def _testing_channel(slug: str) -> Channel:
     return channel
 
 
-def _place(to: str | None) -> tuple[str, ...]:
+def _place(channel: Channel, to: str | None) -> tuple[str, ...]:
+    """The destination, if a message to it could be recorded: else every drill would break off."""
     if not to:
         raise MisuseError("--to: name the destination that the drills may send to.", "to")
+    try:
+        prepare([Message(MESSAGE, channel.slug, [to], content="a drill")])
+    except InvalidInputError as error:
+        raise MisuseError(f"--to: {error.problem}. Right would be: {error.right}.", "to") from error
     return (to,)
