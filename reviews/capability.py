@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.channels.declaration import Declaration, Window
+from delivery.channels.declaration import Declaration, Window, in_words
 from delivery.channels.registry import adapter_class, adapter_for
 from delivery.errors import UnknownAdapterError
 from delivery.policy import Complaint, complaints, longest_retry_s
@@ -76,29 +76,7 @@ class Capability:
         d = self.declared
         if d is None:
             return [("adapter", f"{self.channel.adapter}: not installed here")]
-        return [
-            ("idempotency key", d.key.place if d.key else "none is honoured"),
-            ("honoured within", "nothing" if d.key_scope == "none" else f"one {d.key_scope}"),
-            ("a duplicate is", d.on_duplicate),
-            ("same key, other body", d.on_mismatch),
-            ("while one is in flight", d.on_in_flight),
-            ("can be looked up", _looking(d)),
-            ("recognizer goes into", ", ".join(d.recognizer_places) or "nothing"),
-            ("refusals", d.refusals),
-            ("a rate limit proves rejection", "yes" if d.rate_limit_proves_rejection else "no"),
-            ("shows a message after", f"{d.processing_s:g} s"),
-            ("scopes can be read back", "no" if d.introspection == "none" else d.introspection),
-            ("how it was met", d.met),
-        ]
-
-
-def _looking(declared: Declaration) -> str:
-    ways = ["by key"] if declared.look_up_by_key else []
-    ways += ["by the provider's id"] if declared.look_up_by_id else []
-    if declared.surface:
-        proof = "complete" if declared.surface.complete else "incomplete: proves no absence"
-        ways.append(f"by scanning {declared.surface.name} ({proof})")
-    return ", ".join(ways) or "no: nobody but a person can tell"
+        return list(in_words(d))
 
 
 def capability(channel: Channel) -> Capability:

@@ -165,6 +165,8 @@ class Adapter(ABC):
 
     slug: ClassVar[str]
     known: ClassVar[Settings] = {}
+    # Settings with which the provider promises the most, for the documentation.
+    best: ClassVar[Mapping[str, Json]] = {}
 
     def __init__(self, settings: Mapping[str, Json], secret: Secret) -> None:
         self.settings = settings

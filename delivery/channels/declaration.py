@@ -109,3 +109,49 @@ class Declaration:
         if self.surface is not None:
             return "C" if keyed else "D"
         return "E"
+
+
+def in_words(declared: Declaration) -> tuple[tuple[str, str], ...]:
+    """The declaration as an operator reads it: pairs of what and how."""
+    d = declared
+    return (
+        ("tier", f"{d.tier}: {TIERS[d.tier]}"),
+        ("idempotency key", d.key.place if d.key else "none is honoured"),
+        ("window", _window(d)),
+        ("honoured within", "nothing" if d.key_scope == "none" else f"one {d.key_scope}"),
+        ("a duplicate is", d.on_duplicate),
+        ("same key, other body", d.on_mismatch),
+        ("while one is in flight", d.on_in_flight),
+        ("can be looked up", _looking(d)),
+        ("recognizer goes into", ", ".join(d.recognizer_places) or "nothing"),
+        ("refusals", d.refusals),
+        ("a rate limit proves rejection", "yes" if d.rate_limit_proves_rejection else "no"),
+        ("shows a message after", f"{d.processing_s:g} s"),
+        ("one call may take", f"{d.deadline_s:g} s"),
+        ("questions it takes", _questions(d)),
+        ("scopes it needs", ", ".join(d.scopes) or "none that have names"),
+        ("scopes can be read back", "no" if d.introspection == "none" else d.introspection),
+        ("receipts", d.receipts),
+        ("how it was met", d.met),
+    )
+
+
+def _window(declared: Declaration) -> str:
+    window = declared.window
+    if window.seconds <= 0:
+        return "none, or undocumented: counts as none"
+    return f"{window.seconds:g} s ({window.confidence}: {window.source})"
+
+
+def _questions(declared: Declaration) -> str:
+    per_minute = declared.questions_per_minute
+    return f"{per_minute:g} a minute" if per_minute else "without a limit of its own"
+
+
+def _looking(declared: Declaration) -> str:
+    ways = ["by key"] if declared.look_up_by_key else []
+    ways += ["by the provider's id"] if declared.look_up_by_id else []
+    if declared.surface:
+        proof = "complete" if declared.surface.complete else "incomplete: proves no absence"
+        ways.append(f"by scanning {declared.surface.name} ({proof})")
+    return ", ".join(ways) or "no: nobody but a person can tell"

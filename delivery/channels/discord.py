@@ -47,6 +47,8 @@ class DiscordAdapter(ApiAdapter):
     }
     reading: ClassVar[Reading] = Reading()
 
+    best: ClassVar[Mapping[str, Json]] = {"surface_complete": True, "dedupe_window_s": 120}
+
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))
         return Declaration(

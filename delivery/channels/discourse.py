@@ -53,6 +53,8 @@ class DiscourseAdapter(ApiAdapter):
     }
     reading: ClassVar[Reading] = Reading(refusals=_REFUSALS)
 
+    best: ClassVar[Mapping[str, Json]] = {"surface_complete": True}
+
     def declare(self) -> Declaration:
         return Declaration(
             adapter=self.slug,

@@ -86,6 +86,12 @@ class EmailAdapter(Adapter):
         "processing_s": number("Seconds until a mail is in the archive.", default=120),
     }
 
+    best: ClassVar[Mapping[str, Json]] = {
+        "archive_host": "imap.example.com",
+        "archive_user": "archive",
+        "archive_complete": True,
+    }
+
     @classmethod
     def check_settings(cls, settings: Mapping[str, Json]) -> list[str]:
         wrong = super().check_settings(settings)

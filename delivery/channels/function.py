@@ -18,7 +18,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from reprlib import Repr
@@ -69,6 +69,13 @@ class FunctionAdapter(Adapter):
         "processing_s": number("Seconds until the look-up knows of a message.", default=0),
         "part_limit": number("Most units of text in a message; 0: no limit.", default=0),
         "part_unit": choice("What the limit counts.", "utf16", "code_points", "bytes"),
+    }
+
+    best: ClassVar[Mapping[str, Json]] = {
+        "path": "my_sender.send",
+        "look_up_path": "my_sender.look_up",
+        "look_up_authoritative": True,
+        "dedupe_window_s": 86_400,
     }
 
     def endpoint(self) -> str:

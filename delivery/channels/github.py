@@ -54,6 +54,8 @@ class GithubAdapter(ApiAdapter):
         refusals=frozenset({400, 401, 403, 404, 410, 413, 415, 422})
     )
 
+    best: ClassVar[Mapping[str, Json]] = {"surface_complete": True}
+
     def declare(self) -> Declaration:
         return Declaration(
             adapter=self.slug,

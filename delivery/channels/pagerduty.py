@@ -8,6 +8,7 @@ Source: PagerDuty/developer-docs @9422439, 02-Trigger-Events.md l.19-51. Known b
 """
 
 import json
+from collections.abc import Mapping
 from typing import ClassVar
 
 from delivery.channels.answers import Reading
@@ -34,6 +35,8 @@ class PagerdutyAdapter(ApiAdapter):
         "dedupe_window_s": number("Seconds for which alerts stay open at least.", default=0),
     }
     reading: ClassVar[Reading] = Reading(refusals=frozenset({400}), id_field="dedup_key")
+
+    best: ClassVar[Mapping[str, Json]] = {"dedupe_window_s": 3600}
 
     def declare(self) -> Declaration:
         window_s = float(self.option("dedupe_window_s"))

@@ -4,16 +4,37 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from delivery.channels.contract import Adapter
+from delivery.channels.discord import DiscordAdapter
+from delivery.channels.discourse import DiscourseAdapter
 from delivery.channels.email import EmailAdapter
 from delivery.channels.function import FunctionAdapter
+from delivery.channels.github import GithubAdapter
+from delivery.channels.pagerduty import PagerdutyAdapter
+from delivery.channels.resend import ResendAdapter
 from delivery.channels.secrets import read_secret
 from delivery.channels.simulator import SimulatorAdapter
+from delivery.channels.slack import SlackAdapter
+from delivery.channels.telegram import TelegramAdapter
+from delivery.channels.twilio import TwilioAdapter
 from delivery.channels.webhook import WebhookAdapter
 from delivery.errors import UnknownAdapterError
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
     adapter.slug: adapter
-    for adapter in (WebhookAdapter, FunctionAdapter, SimulatorAdapter, EmailAdapter)
+    for adapter in (
+        WebhookAdapter,
+        EmailAdapter,
+        ResendAdapter,
+        SlackAdapter,
+        DiscordAdapter,
+        TelegramAdapter,
+        GithubAdapter,
+        DiscourseAdapter,
+        TwilioAdapter,
+        PagerdutyAdapter,
+        FunctionAdapter,
+        SimulatorAdapter,
+    )
 }
 
 

@@ -64,6 +64,8 @@ class SimulatorAdapter(Adapter):
         "processing_s": number("Seconds until a message can be found.", default=0),
     }
 
+    best: ClassVar[Mapping[str, Json]] = {"dedupe_window_s": 86_400}
+
     def endpoint(self) -> str:
         return str(self.option("url"))
 

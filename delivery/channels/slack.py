@@ -64,6 +64,8 @@ class SlackAdapter(ApiAdapter):
         **scan_settings(),
     }
 
+    best: ClassVar[Mapping[str, Json]] = {"surface_complete": True}
+
     def declare(self) -> Declaration:
         place = self.option("recognizer_place")
         return Declaration(

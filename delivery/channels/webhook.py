@@ -15,7 +15,7 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -74,6 +74,12 @@ class WebhookAdapter(Adapter):
             right="a header's name",
             is_right=is_token,
         ),
+    }
+
+    best: ClassVar[Mapping[str, Json]] = {
+        "dedupe_window_s": 86_400,
+        "look_up_url": "https://hooks.example.com/{key}",
+        "look_up_authoritative": True,
     }
 
     def declare(self) -> Declaration:
