@@ -173,38 +173,38 @@ def hand_over(changes: Sequence[Change], kind: str) -> set[int]:
     """
     if not changes:
         return set()
+    names = ("id", "fence", "version", "cause", "rule", "inputs", "actor")
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            WITH w AS (
-                SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
-                    %(cause)s::text[], %(rule)s::text[], %(inputs)s::text[], %(actor)s::text[])
-                    AS w(id, fence, version, cause, rule, inputs, actor)
-            ),
-            kept AS (
-                UPDATE ledgers_delivery d
-                SET cause = left(w.cause, 300), next_attempt_at = NULL,
-                    row_version = d.row_version + 1
-                FROM w WHERE d.id = w.id AND d.row_version = w.version
-                  AND (w.fence IS NULL OR d.fence = w.fence) AND d.status IN ('pending', 'unknown')
-                RETURNING d.id, d.status, d.row_version, w.rule, w.inputs, w.actor
-            ),
-            dropped AS (
-                DELETE FROM ledgers_outboxitem o USING kept k WHERE o.delivery_id = k.id
-            )
-            INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
-                                       rule, inputs, actor, detail)
-            SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs,
-                   actor, '{}'::jsonb
-            FROM kept RETURNING delivery_id
-            """,
-            {
-                name: [getattr(change, name) for change in changes]
-                for name in ("id", "fence", "version", "cause", "rule", "inputs", "actor")
-            }
+            _HAND_OVER,
+            {name: [getattr(change, name) for change in changes] for name in names}
             | {"kind": kind},
         )
         return {row_id for (row_id,) in cursor.fetchall()}
+
+
+_HAND_OVER = """
+WITH w AS (
+    SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
+        %(cause)s::text[], %(rule)s::text[], %(inputs)s::text[], %(actor)s::text[])
+        AS w(id, fence, version, cause, rule, inputs, actor)
+),
+kept AS (
+    UPDATE ledgers_delivery d
+    SET cause = left(w.cause, 300), next_attempt_at = NULL,
+        row_version = d.row_version + 1
+    FROM w WHERE d.id = w.id AND d.row_version = w.version
+      AND (w.fence IS NULL OR d.fence = w.fence) AND d.status IN ('pending', 'unknown')
+    RETURNING d.id, d.status, d.row_version, w.rule, w.inputs, w.actor
+),
+dropped AS (
+    DELETE FROM ledgers_outboxitem o USING kept k WHERE o.delivery_id = k.id
+)
+INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
+                           rule, inputs, actor, detail)
+SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs,
+       actor, '{}'::jsonb
+FROM kept RETURNING delivery_id"""
 
 
 def wake(ids: Iterable[int]) -> int:
