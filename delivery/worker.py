@@ -16,7 +16,6 @@ from django.db import close_old_connections, connection
 from delivery.breaker import HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
-from delivery.history import Ways
 from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
@@ -27,6 +26,7 @@ from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
 from delivery.wave import open_wave
+from delivery.ways import Ways
 from ledgers import outbox
 
 logger = logging.getLogger(__name__)
