@@ -82,6 +82,16 @@ class Worker:
         Raises:
             delivery.errors.OpenTransactionError: if the caller has a transaction open.
         """
+        self.work_off(seconds)
+        self.end()
+        return self.settled
+
+    def work_off(self, seconds: float) -> None:
+        """Work what is due, at most for so long, and stay ready for more.
+
+        Raises:
+            delivery.errors.OpenTransactionError: if the caller has a transaction open.
+        """
         refuse_inside_transaction()
         end = boottime() + seconds
         while boottime() < end:
@@ -90,8 +100,10 @@ class Worker:
             if not (self._pool.busy or self._unsettled):
                 break
             self._wait(None)
+
+    def end(self) -> None:
+        """Settle what is under way, and say good-bye."""
         self._drain()
-        return self.settled
 
     @property
     def _unsettled(self) -> int:
