@@ -74,7 +74,7 @@ def test_a_limit_that_somebody_holds_stops_its_own_channel_only(
 
     with second_connection() as other, connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = '2s'")
-        other.execute(held)  # type: ignore[arg-type]
+        other.execute(held)
         sweep()
         meanwhile = delivery("tg:1").status, delivery("tg:2", "run-2").status
         other.rollback()
