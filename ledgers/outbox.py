@@ -140,7 +140,7 @@ def renew(fences: Mapping[int, int]) -> None:
     """Extend leases whose calls are still running past their deadline, by delivery id and fence.
 
     As long as a call runs bytes may leave, so nobody else may take the row. A lease that is over
-    stays over.
+    stays over. What somebody else holds at this moment is renewed the next time.
     """
     if not fences:
         return
@@ -150,11 +150,16 @@ def renew(fences: Mapping[int, int]) -> None:
             WITH kept AS (
                 UPDATE ledgers_outboxitem o
                 SET due_at = clock_timestamp() + {_LEASE}
-                FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d,
-                     ledgers_channel c
-                WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence
-                  AND c.id = o.channel_id AND o.leased AND o.due_at > clock_timestamp()
-                RETURNING o.delivery_id, w.fence, o.due_at
+                FROM ledgers_channel c, (
+                    SELECT i.delivery_id, w.fence
+                    FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence)
+                    JOIN ledgers_delivery d ON d.id = w.id AND d.fence = w.fence
+                    JOIN ledgers_outboxitem i ON i.delivery_id = w.id AND i.leased
+                    ORDER BY i.delivery_id FOR UPDATE OF i SKIP LOCKED
+                ) AS mine
+                WHERE o.delivery_id = mine.delivery_id AND c.id = o.channel_id
+                  AND o.leased AND o.due_at > clock_timestamp()
+                RETURNING o.delivery_id, mine.fence, o.due_at
             )
             UPDATE ledgers_attempt a SET lease_until = k.due_at
             FROM kept k
