@@ -15,7 +15,7 @@ help: ## list the targets
 
 setup: .venv/.dev ## create .venv with the pinned requirements, for work on the project
 
-demo: .venv/.runtime ## kill a worker three times and see that nothing is sent twice
+demo: .venv/.runtime ## sample data, three kills that double nothing, and the console
 	@$(PY) manage.py demo
 
 run: .venv/.runtime ## start the console and a worker for real use; Ctrl-C stops both

@@ -9,9 +9,11 @@ MISUSE, INTERRUPTED = 2, 130
 
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    if sys.argv[1:2] == ["demo"]:
+    drill = sys.argv[1:2] == ["drill"] and not any(a.startswith("--channel") for a in sys.argv)
+    if sys.argv[1:2] == ["demo"] or drill:
         # Sample data must never enter a real append-only ledger, whatever .env says.
         os.environ.update({"COUNTERFOIL_DATA": ".data/demo", "DATABASE_URL": ""})
+        os.environ["COUNTERFOIL_ENVIRONMENT"] = "demo"
     try:
         return run()
     except KeyboardInterrupt:  # also while modules are imported: no one wants to see where

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.db import transaction
 
 from delivery.decide import carry_out, decide
-from delivery.history import Ways, read
+from delivery.history import read
+from delivery.ways import Ways
 from ledgers import evidence, moves, outbox
 from ledgers.canonical import check_name, check_text, storable
 from ledgers.errors import NotFoundError

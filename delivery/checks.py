@@ -57,3 +57,38 @@ def channels_are_sound(databases: Sequence[str] | None = None, **_: Any) -> list
         for channel in channels
         for complaint in complaints(channel)
     ]
+
+
+@register(Tags.database)
+def role_cannot_lift_the_guards(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Triggers keep the trail append-only, unless who connects may switch them off."""
+    if not databases or connection.vendor != "postgresql":
+        return []
+    if settings.COUNTERFOIL_MODE != "production":
+        return []  # the embedded server has one role
+    with connection.cursor() as cursor:
+        cursor.execute(_ROLE)
+        role, is_superuser, is_owner = cursor.fetchone()
+    if not (is_superuser or is_owner):
+        return []
+    why = "is a superuser" if is_superuser else "owns the ledgers' tables"
+    return [
+        Warning(
+            f"The database role {role} {why}, so it could switch off the triggers that keep the"
+            " trail append-only.",
+            hint="Migrate as the owner; let workers, agents and the console connect as a role of"
+            " their own (docs/database-role.md).",
+            id="delivery.W016",
+        )
+    ]
+
+
+# A member of the owner counts as the owner: it can become it.
+_ROLE = """
+SELECT current_user, r.rolsuper,
+    EXISTS (SELECT FROM pg_tables
+            WHERE schemaname = current_schema() AND tablename = 'ledgers_event'
+                AND pg_has_role(current_user, tableowner, 'MEMBER'))
+FROM pg_roles r WHERE r.rolname = current_user"""

@@ -84,7 +84,9 @@ def _demand(
 def _room(cursor: Any) -> dict[int, int]:
     """How many calls more each channel with a limit may have under way, over all workers.
 
-    The channel's row is locked first, so that two workers do not both take the last place.
+    The channel's row is locked first, so that two workers do not both take the last place. Where
+    somebody else has it there is no room this time: a worker frozen in its claim, or a change that
+    nobody commits, must not stop the other channels.
     """
     cursor.execute(_LIMITED)
     limits_of = dict(cursor.fetchall())
@@ -96,7 +98,12 @@ def _room(cursor: Any) -> dict[int, int]:
 
 
 _LIMITED = """
-SELECT id, concurrency FROM ledgers_channel WHERE concurrency > 0 ORDER BY id FOR NO KEY UPDATE"""
+WITH mine AS (
+    SELECT id, concurrency FROM ledgers_channel WHERE concurrency > 0
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT c.id, COALESCE(m.concurrency, 0) FROM ledgers_channel c LEFT JOIN mine m ON m.id = c.id
+WHERE c.concurrency > 0"""
 
 _UNDER_WAY = """
 SELECT channel_id, count(*) FROM ledgers_outboxitem

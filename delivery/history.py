@@ -1,56 +1,17 @@
 """Reading the facts of many deliveries at once, with one statement per table."""
 
-import json
-import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from delivery.authority import rule_complaints
-from delivery.channels.contract import Adapter
-from delivery.channels.missing import NoAdapter
-from delivery.channels.registry import adapter_for
-from delivery.channels.secrets import SecretError, fingerprint, read_secret
-from delivery.errors import UnknownAdapterError
-from delivery.facts import AttemptFact, EvidenceFact, Facts, Policy
-from delivery.policy import unsound
-from delivery.timing import asked_pause_s, boottime
-from ledgers.canonical import Json, sha256
-from ledgers.models import Channel, Credential
+from delivery.facts import GO_ON, AttemptFact, EvidenceFact, Facts
+from delivery.timing import asked_pause_s
+from delivery.ways import Way, Ways, policy_of
 from ledgers.states import DeliveryStatus
-
-logger = logging.getLogger(__name__)
-
-REMEMBERED_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A message as it was frozen. Where `parts` is empty, one of the others says why.
-
-    `unreadable`: it is gone or damaged, for good. `changed`: the adapter would not split it as it
-    did when it was recorded, until it is set up as it was.
-    """
-
-    parts: tuple[Json, ...] = ()
-    unreadable: str = ""
-    changed: str = ""
-
-
-@dataclass(slots=True)
-class Way:
-    """A channel as it is now: its row, its adapter, and what holds everything on it."""
-
-    channel: Channel
-    adapter: Adapter
-    fingerprint: str
-    held: tuple[str, ...]
-    read_at: float
-    policies: dict[str, Policy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,68 +40,6 @@ class Case:
     def has_generations(self) -> bool:
         """Whether there may be another one: the one before is withdrawn when the next is made."""
         return self.generation > 1 or self.facts.withdrawn
-
-
-@dataclass(slots=True)
-class Ways:
-    """The channels, remembered for a second: a pause or another credential counts from then on."""
-
-    ways: dict[int, Way] = field(default_factory=dict)
-
-    def of(self, channel_id: int) -> Way:
-        way = self.ways.get(channel_id)
-        if way is None or boottime() - way.read_at > REMEMBERED_S:
-            channel = Channel.objects.select_related("credential").get(pk=channel_id)
-            way = self.ways[channel_id] = open_way(channel)
-        return way
-
-
-def open_way(channel: Channel) -> Way:
-    """A channel with its adapter and everything that holds all of its deliveries now.
-
-    Never raises: a row that cannot be worked with holds its own deliveries, and nobody else's.
-    """
-    adapter, reasons = _open_adapter(channel)
-    if channel.paused_at is not None:
-        reasons.append(f"channel paused: {channel.pause_reason}")
-    mark, why = _credential_mark(channel.credential)
-    reasons.extend(filter(None, (why, *rule_complaints(channel.credential.destination_rules))))
-    try:
-        reasons.extend(f"misconfigured: {c.field} {c.text}" for c in unsound(channel))
-        reasons.extend(f"not ready: {why}" for why in [adapter.ready()] if why)
-    except Exception as error:  # noqa: BLE001  whatever an operator's settings make it raise
-        reasons.append(f"misconfigured: {type(error).__name__}: {error}")
-    return Way(channel, adapter, mark, tuple(reasons), boottime())
-
-
-def _open_adapter(channel: Channel) -> tuple[Adapter, list[str]]:
-    try:
-        return adapter_for(channel), []
-    except UnknownAdapterError as error:
-        return NoAdapter(channel.settings, str), [str(error)]
-    except Exception as error:  # noqa: BLE001  whatever an operator's settings make it raise
-        return NoAdapter({}, str), [f"misconfigured: {type(error).__name__}: {error}"]
-
-
-def _credential_mark(credential: Credential) -> tuple[str, str]:
-    """The fingerprint of the secret that is there now, and what speaks against using it.
-
-    The first use remembers it. Another secret may be another account, with other destinations
-    and other keys: what is owed waits until a person has saved the credential again.
-    """
-    try:
-        secret = read_secret(credential.secret_ref)
-    except SecretError as error:
-        return "", f"credential {credential.name} unavailable: {error}"
-    mark = fingerprint(secret) if secret else "none"
-    if not credential.fingerprint:
-        Credential.objects.filter(pk=credential.pk, fingerprint="").update(fingerprint=mark)
-    elif credential.fingerprint != mark:
-        return mark, (
-            f"credential {credential.name} is of another identity than before, or was renewed:"
-            " save it again if it is of the same account"
-        )
-    return mark, ""
 
 
 def read(ids: Iterable[int], ways: Ways) -> list[Case]:
@@ -176,30 +75,7 @@ def _case(
     evidence: Mapping[int, list[tuple[Any, ...]]],
     ways: Ways,
 ) -> Case:
-    way = ways.of(row["channel_id"])
-    held = list(way.held)
-    if row["held_reason"]:
-        held.append(f"everything is held: {row['held_reason']}")
-    if way.channel.requires_approval and row["decision"] not in {"try_again", "send_again"}:
-        held.append("approval required")
-    facts = Facts(
-        delivery_id=str(row["delivery_id"]),
-        generation=row["generation"],
-        attempts=tuple(AttemptFact(*a) for a in attempts.get(row["id"], ())),
-        evidence=tuple(EvidenceFact(*e) for e in evidence.get(row["id"], ())),
-        policy=_policy(way, row["contract"]),
-        key_first_used_at=row["key_first_used_at"],
-        not_before=row["not_before"],
-        not_after=row["not_after"],
-        withdrawn=row["withdrawn"],
-        rewound_at=row["rewound_at"],
-        decision=row["decision"],
-        decided_at=row["decided_at"],
-        look_again_at=row["look_again_at"],
-        earlier_part_open=bool(row["earlier_part"]),
-        earlier_part_ended=row["earlier_part"] == "ended",
-        held=tuple(held),
-    )
+    facts = _facts(row, attempts, evidence, ways.of(row["channel_id"]))
     if why := _asked_for_too_long(facts):
         facts = replace(facts, held=(*facts.held, why))
     return Case(
@@ -223,6 +99,41 @@ def _case(
     )
 
 
+def _facts(
+    row: Mapping[str, Any],
+    attempts: Mapping[int, list[tuple[Any, ...]]],
+    evidence: Mapping[int, list[tuple[Any, ...]]],
+    way: Way,
+) -> Facts:
+    return Facts(
+        delivery_id=str(row["delivery_id"]),
+        generation=row["generation"],
+        attempts=tuple(AttemptFact(*a) for a in attempts.get(row["id"], ())),
+        evidence=tuple(EvidenceFact(*e) for e in evidence.get(row["id"], ())),
+        policy=policy_of(way, row["contract"]),
+        key_first_used_at=row["key_first_used_at"],
+        not_before=row["not_before"],
+        not_after=row["not_after"],
+        withdrawn=row["withdrawn"],
+        rewound_at=row["rewound_at"],
+        decision=row["decision"],
+        decided_at=row["decided_at"],
+        look_again_at=row["look_again_at"],
+        earlier_part_open=bool(row["earlier_part"]),
+        earlier_part_ended=row["earlier_part"] == "ended",
+        held=tuple(_holds(row, way)),
+    )
+
+
+def _holds(row: Mapping[str, Any], way: Way) -> Iterator[str]:
+    """What holds this row: its channel's reasons, everything's, and a person's approval."""
+    yield from way.held
+    if row["held_reason"]:
+        yield f"everything is held: {row['held_reason']}"
+    if way.channel.requires_approval and row["decision"] not in GO_ON:
+        yield "approval required"
+
+
 def _asked_for_too_long(facts: Facts) -> str:
     """Why a person should look first: the provider's pause outlasts what its key protects.
 
@@ -240,70 +151,6 @@ def _asked_for_too_long(facts: Facts) -> str:
         f"approval required: the provider asks to wait {asked:g} s,"
         f" longer than its key protects ({room:g} s)"
     )
-
-
-def _policy(way: Way, contract: str) -> Policy:
-    """The channel's policy now, with the promises that its provider gave when recorded."""
-    if contract not in way.policies:
-        way.policies[contract] = _new_policy(way, contract)
-    return way.policies[contract]
-
-
-def _new_policy(way: Way, contract: str) -> Policy:
-    declared = json.loads(contract)
-    channel = way.channel
-    surface = declared["surface"] is not None
-    return Policy(
-        retry_schedule=tuple(channel.retry_schedule),
-        look_up_schedule=tuple(channel.look_up_schedule),
-        max_attempts=channel.max_attempts,
-        deadline_s=channel.deadline_s,
-        margin_s=channel.margin_s,
-        processing_s=declared["processing_s"],
-        key_honoured=declared["key"] is not None,
-        key_scope=key_scope(declared["key_scope"], way.fingerprint, way.adapter.endpoint()),
-        window_s=declared["window"]["seconds"],
-        can_look_up=declared["look_up_by_key"] or declared["look_up_by_id"] or surface,
-        resend_after_absent=channel.resend_after_absent == "automatic",
-    )
-
-
-def key_scope(kind: str, mark: str, endpoint: str) -> str:
-    """Within whose name, and at which endpoint, a key is honoured: elsewhere it is a new one.
-
-    Written on every attempt, also where no key is honoured: a search must look where it went.
-    """
-    who = kind if kind in {"none", "endpoint"} else f"{kind}:{mark}"
-    return f"{who}@{sha256(endpoint)[:12]}" if endpoint else who
-
-
-def read_contents(message_ids: Iterable[int], ways: Ways) -> dict[int, Content]:
-    """The frozen contents of messages, each checked against its hash and split again."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, channel_id, payload, payload_hash, parts FROM ledgers_message"
-            " WHERE id = ANY(%s)",
-            [sorted(set(message_ids))],
-        )
-        return {row[0]: _content(ways.of(row[1]), *row[2:]) for row in cursor.fetchall()}
-
-
-def _content(way: Way, payload: str | None, payload_hash: str, parts: int) -> Content:
-    if payload is None:
-        return Content(unreadable="the content was erased")
-    if sha256(payload) != payload_hash:
-        why = "content unreadable: it does not match the hash it was recorded with"
-        return Content(unreadable=why)
-    try:
-        split = tuple(way.adapter.split(json.loads(payload)))
-    except Exception as error:
-        # One message that cannot be split any more must not stop the others of the wave.
-        logger.exception("splitting a message of channel %s failed", way.channel.slug)
-        return Content(changed=f"the renderer changed: it cannot split this: {error}")
-    if len(split) != parts:
-        why = f"the renderer changed: this was {parts} parts when recorded, now {len(split)}"
-        return Content(changed=why)
-    return Content(split)
 
 
 # What a person may still take back is not begun. Who decided to send it after its last moment

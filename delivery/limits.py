@@ -48,7 +48,8 @@ ON CONFLICT (channel_id) DO NOTHING"""
 # What is no rate at all, or none that can be reckoned with, must not be every channel's error.
 _RATE = "LEAST(GREATEST(c.rate_per_s, 1e-9), 1e9)"
 
-# The lock on the meter's row serialises workers: the second one sees what the first one took. A
+# The lock on the meter's row serialises workers: the second one sees what the first one took, or,
+# while the first has it, gets nothing this time (it may be frozen, and others want to go on). A
 # clock that was set back takes nothing away: what was spent is spent once.
 _TAKE = f"""
 UPDATE delivery_channelmeter m SET tokens = a.available - a.granted, refilled_at = a.now
@@ -62,7 +63,7 @@ FROM (
         FROM delivery_channelmeter k
         JOIN ledgers_channel c ON c.id = k.channel_id AND c.rate_per_s > 0
         JOIN unnest(%s::bigint[], %s::int[]) AS w(channel_id, count) ON w.channel_id = k.channel_id
-        ORDER BY k.channel_id FOR UPDATE OF k
+        ORDER BY k.channel_id FOR UPDATE OF k SKIP LOCKED
     ) AS f
 ) AS a
 WHERE m.channel_id = a.channel_id RETURNING m.channel_id, a.granted"""

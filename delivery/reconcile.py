@@ -16,9 +16,10 @@ from django.db import InterfaceError, OperationalError, transaction
 from delivery import hooks
 from delivery.channels.contract import Adapter, Finding, Query
 from delivery.decide import Decided, carry_out, decide
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
 from delivery.timing import boottime
 from delivery.vetting import nothing_found, vetted_finding
+from delivery.ways import Ways
 from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import storable

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from delivery.authority import allowed_by
 from delivery.channels.contract import Envelope
-from delivery.history import Case, Content, Ways, read_contents
+from delivery.contents import Content, read_contents
+from delivery.history import Case
 from delivery.submit import RESENT_MARKER
+from delivery.ways import Ways
 from ledgers.canonical import sha256
 from ledgers.identity import Place, delivery_id, idempotency_key, recognizer
 from ledgers.models import Installation, Message

@@ -12,9 +12,10 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from delivery import hooks
 from delivery.decide import Decided, carry_out, decide
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
 from delivery.next_move import Kind
 from delivery.submit import Call
+from delivery.ways import Ways
 from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.states import DeliveryStatus

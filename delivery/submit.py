@@ -14,13 +14,14 @@ from django.db import connection, transaction
 from delivery.authority import allowed_by, frozen_authority
 from delivery.breaker import Route, breaker
 from delivery.channels.contract import Adapter, Envelope, Rendered
+from delivery.contents import Content
 from delivery.decide import Decided, hold_back
 from delivery.errors import HeldBackError, OpenTransactionError
-from delivery.history import Content, Ways
 from delivery.journal import CallJournal, LastCheck
 from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
 from delivery.timing import boottime
 from delivery.vetting import vetted_outcome
+from delivery.ways import Ways
 from ledgers import moves
 from ledgers.boundaries import boundary
 from ledgers.canonical import sha256, storable

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from django.db import InterfaceError, OperationalError, transaction
 
+from delivery.contents import read_contents
 from delivery.decide import Decided, carry_out, decide
-from delivery.history import Ways, read, read_contents
+from delivery.history import read
 from delivery.next_move import HOLD_RECHECK_S, Kind
 from delivery.reconcile import Search, search_for
 from delivery.submit import (
@@ -20,6 +21,7 @@ from delivery.submit import (
     write_ahead,
 )
 from delivery.timing import after
+from delivery.ways import Ways
 from ledgers import moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.moves import Change

@@ -16,7 +16,6 @@ from django.db import close_old_connections, connection
 from delivery.breaker import HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
-from delivery.history import Ways
 from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
@@ -27,6 +26,7 @@ from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
 from delivery.wave import open_wave
+from delivery.ways import Ways
 from ledgers import outbox
 
 logger = logging.getLogger(__name__)
@@ -82,6 +82,16 @@ class Worker:
         Raises:
             delivery.errors.OpenTransactionError: if the caller has a transaction open.
         """
+        self.work_off(seconds)
+        self.end()
+        return self.settled
+
+    def work_off(self, seconds: float) -> None:
+        """Work what is due, at most for so long, and stay ready for more.
+
+        Raises:
+            delivery.errors.OpenTransactionError: if the caller has a transaction open.
+        """
         refuse_inside_transaction()
         end = boottime() + seconds
         while boottime() < end:
@@ -90,8 +100,10 @@ class Worker:
             if not (self._pool.busy or self._unsettled):
                 break
             self._wait(None)
+
+    def end(self) -> None:
+        """Settle what is under way, and say good-bye."""
         self._drain()
-        return self.settled
 
     @property
     def _unsettled(self) -> int:

@@ -82,28 +82,42 @@ def start_step(
         RunEndedError: the run is completed and this step is not in it.
         InvalidValueError: a name, the input or the version cannot be kept.
     """
-    check_name(step_id, "step_id")
-    _check_version(version)
-    _check_lease(lease_s)
-    digest = sha256(canonical_json(input, "input"))
+    digest = _checked_digest(step_id, input, version, lease_s)
     with transaction.atomic():
         # No key: a late completion, which has the step's row, may still write events of the run.
         run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         step = Step.objects.filter(run=run, step_id=step_id, version=version).first()
         if step is None:
             return _start_new(run, step_id, version, digest, lease_s)
-        if step.input_hash != digest:
-            raise ConflictError(
-                f"step {step_id!r} version {version} of run {run.run_id!r} was started with input"
-                f" {step.input_hash[:12]}…, now it comes with {digest[:12]}…. Pass the same input,"
-                f" or version={version + 1} to do it anew on purpose."
-            )
+        _check_input(run, step, digest)
         if step.status == StepStatus.COMPLETED:
             return _lease(run, step, done=True)
         _end_lease_of_the_dead(step)
         stopped = run.status == RunStatus.CRASH_LOOP or _mark_death(step, run)
         taken = not stopped and _take(run, step, lease_s)
     # Outside the transaction: a death that was found is recorded even if the start is refused.
+    return _started_again(run, step, stopped=stopped, taken=taken)
+
+
+def _checked_digest(step_id: str, given: Json, version: object, lease_s: object) -> str:
+    """The hash of the input, once everything about the step can be kept."""
+    check_name(step_id, "step_id")
+    _check_version(version)
+    _check_lease(lease_s)
+    return sha256(canonical_json(given, "input"))
+
+
+def _check_input(run: Run, step: Step, digest: str) -> None:
+    if step.input_hash != digest:
+        raise ConflictError(
+            f"step {step.step_id!r} version {step.version} of run {run.run_id!r} was started with"
+            f" input {step.input_hash[:12]}…, now it comes with {digest[:12]}…. Pass the same"
+            f" input, or version={step.version + 1} to do it anew on purpose."
+        )
+
+
+def _started_again(run: Run, step: Step, *, stopped: bool, taken: bool) -> Lease:
+    """The lease of a step that was started before, or why there is none."""
     if stopped:
         raise CrashLoopError(crash_loop_text(run))
     if step.status == StepStatus.COMPLETED:  # by its dead holder's last commit, a moment ago

@@ -140,7 +140,7 @@ def renew(fences: Mapping[int, int]) -> None:
     """Extend leases whose calls are still running past their deadline, by delivery id and fence.
 
     As long as a call runs bytes may leave, so nobody else may take the row. A lease that is over
-    stays over.
+    stays over. What somebody else holds at this moment is renewed the next time.
     """
     if not fences:
         return
@@ -150,11 +150,16 @@ def renew(fences: Mapping[int, int]) -> None:
             WITH kept AS (
                 UPDATE ledgers_outboxitem o
                 SET due_at = clock_timestamp() + {_LEASE}
-                FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence), ledgers_delivery d,
-                     ledgers_channel c
-                WHERE o.delivery_id = w.id AND d.id = w.id AND d.fence = w.fence
-                  AND c.id = o.channel_id AND o.leased AND o.due_at > clock_timestamp()
-                RETURNING o.delivery_id, w.fence, o.due_at
+                FROM ledgers_channel c, (
+                    SELECT i.delivery_id, w.fence
+                    FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence)
+                    JOIN ledgers_delivery d ON d.id = w.id AND d.fence = w.fence
+                    JOIN ledgers_outboxitem i ON i.delivery_id = w.id AND i.leased
+                    ORDER BY i.delivery_id FOR UPDATE OF i SKIP LOCKED
+                ) AS mine
+                WHERE o.delivery_id = mine.delivery_id AND c.id = o.channel_id
+                  AND o.leased AND o.due_at > clock_timestamp()
+                RETURNING o.delivery_id, mine.fence, o.due_at
             )
             UPDATE ledgers_attempt a SET lease_until = k.due_at
             FROM kept k
@@ -173,38 +178,38 @@ def hand_over(changes: Sequence[Change], kind: str) -> set[int]:
     """
     if not changes:
         return set()
+    names = ("id", "fence", "version", "cause", "rule", "inputs", "actor")
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            WITH w AS (
-                SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
-                    %(cause)s::text[], %(rule)s::text[], %(inputs)s::text[], %(actor)s::text[])
-                    AS w(id, fence, version, cause, rule, inputs, actor)
-            ),
-            kept AS (
-                UPDATE ledgers_delivery d
-                SET cause = left(w.cause, 300), next_attempt_at = NULL,
-                    row_version = d.row_version + 1
-                FROM w WHERE d.id = w.id AND d.row_version = w.version
-                  AND (w.fence IS NULL OR d.fence = w.fence) AND d.status IN ('pending', 'unknown')
-                RETURNING d.id, d.status, d.row_version, w.rule, w.inputs, w.actor
-            ),
-            dropped AS (
-                DELETE FROM ledgers_outboxitem o USING kept k WHERE o.delivery_id = k.id
-            )
-            INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
-                                       rule, inputs, actor, detail)
-            SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs,
-                   actor, '{}'::jsonb
-            FROM kept RETURNING delivery_id
-            """,
-            {
-                name: [getattr(change, name) for change in changes]
-                for name in ("id", "fence", "version", "cause", "rule", "inputs", "actor")
-            }
+            _HAND_OVER,
+            {name: [getattr(change, name) for change in changes] for name in names}
             | {"kind": kind},
         )
         return {row_id for (row_id,) in cursor.fetchall()}
+
+
+_HAND_OVER = """
+WITH w AS (
+    SELECT * FROM unnest(%(id)s::bigint[], %(fence)s::bigint[], %(version)s::int[],
+        %(cause)s::text[], %(rule)s::text[], %(inputs)s::text[], %(actor)s::text[])
+        AS w(id, fence, version, cause, rule, inputs, actor)
+),
+kept AS (
+    UPDATE ledgers_delivery d
+    SET cause = left(w.cause, 300), next_attempt_at = NULL,
+        row_version = d.row_version + 1
+    FROM w WHERE d.id = w.id AND d.row_version = w.version
+      AND (w.fence IS NULL OR d.fence = w.fence) AND d.status IN ('pending', 'unknown')
+    RETURNING d.id, d.status, d.row_version, w.rule, w.inputs, w.actor
+),
+dropped AS (
+    DELETE FROM ledgers_outboxitem o USING kept k WHERE o.delivery_id = k.id
+)
+INSERT INTO ledgers_event (at, kind, delivery_id, from_status, to_status, row_version,
+                           rule, inputs, actor, detail)
+SELECT clock_timestamp(), %(kind)s, id, status, status, row_version, rule, inputs,
+       actor, '{}'::jsonb
+FROM kept RETURNING delivery_id"""
 
 
 def wake(ids: Iterable[int]) -> int:

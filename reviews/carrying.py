@@ -12,8 +12,9 @@ from django.db import transaction
 from delivery import hooks
 from delivery.cancel import cancel_deliveries
 from delivery.decide import carry_out, decide
-from delivery.history import Ways, read
+from delivery.history import read
 from delivery.resend import successors
+from delivery.ways import Ways
 from ledgers import evidence, moves, outbox, rulings
 from ledgers.canonical import storable
 from ledgers.evidence import Sighting

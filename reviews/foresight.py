@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from django.db import connection
 
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
 from delivery.next_move import Kind, NextMove, next_move
+from delivery.ways import Ways
 from ledgers.states import DeliveryStatus
 
 LOOKED_AT = 200

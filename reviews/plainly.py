@@ -59,9 +59,12 @@ def boundary(facts: Facts, last: Try | None) -> Boundary | None:
     if not facts.possibly_accepted and not facts.resolved_by_absence:
         return None
     restored = facts.rewound_at is not None
-    key = "restored"
     if last is not None and (last.lost or last.outcome in AMBIGUOUS):
         key = boundary_key(last.outcome, last.phase, lost=last.lost, restored=restored)
+    elif restored:
+        key = "restored"
+    else:
+        return None  # the doubt is another generation's
     return Boundary(key, BOUNDARIES.get(key, key))
 
 

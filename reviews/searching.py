@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 
 from delivery.decide import decide
-from delivery.history import Ways, read
+from delivery.history import read
 from delivery.next_move import Kind as Moves
 from delivery.next_move import next_move
 from delivery.reconcile import Search, search_for, settle_searches
+from delivery.ways import Ways
 from ledgers.states import DeliveryStatus
 from reviews import gates
 from reviews.errors import NotAllowedError

@@ -6,7 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
+from delivery.ways import Ways
 from reviews.gates import Conduct, Seen
 from reviews.kinds import Kind
 

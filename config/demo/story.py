@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from config.demo.account import ANSWERED, how_settled
 from config.demo.processes import end, first_line, kill, started
 from config.demo.scene import (
-    CHANNELS,
     DESTINATIONS,
     KEPT_BY_KEY,
     KEPT_BY_SEARCH,
@@ -45,22 +44,12 @@ class Story:
 
     def tell(self) -> None:
         """All acts, in order."""
-        self._settle_what_an_interrupted_demo_owes()
         give_script(self.recipient)
         self._agent_is_killed_after_its_commit()
         self._agent_runs_again()
         self._worker_is_killed_after_acceptance()
         self._worker_is_killed_before_acceptance()
         self._worker_finishes()
-
-    def _settle_what_an_interrupted_demo_owes(self) -> None:
-        """Else its deliveries would use up the script of these."""
-        owed = OutboxItem.objects.filter(channel__slug__in=[way.slug for way in CHANNELS])
-        if owed.exists():
-            self.say("demo", "an earlier one was interrupted; what it owes is delivered first")
-            with self._worker() as worker:
-                self._wait(lambda: not owed.exists())
-                end(worker)
 
     def _agent_is_killed_after_its_commit(self) -> None:
         with started(self.log, "-m", "config.demo.agent", self.run_id, "--linger") as agent:

@@ -159,16 +159,25 @@ def retry_after_s(answer: Response) -> float | None:
     """Seconds the peer asked to wait: RFC 9110 10.2.3 (seconds or a date), and fractions too.
 
     None where it said nothing or nothing sensible; a past date is 0; a week at most, since
-    after a week of silence it can well be asked again.
+    after a week of silence it can well be asked again. Of several the longest, which suits all.
     """
-    said = answer.headers.get("Retry-After", "").strip()
+    # The peer's own clock, where it tells it: a date means nothing on a clock that differs.
+    now = _date(answer.headers.get("Date", "")) or datetime.now(UTC)
+    each = _EACH_WAIT.split(answer.headers.get("Retry-After", ""))
+    waits = [wait for said in each if (wait := _wait_s(said.strip(), now)) is not None]
+    return max(waits, default=None)
+
+
+# At a comma between two values, and not at the one within a date.
+_EACH_WAIT = re.compile(r",\s*(?=[\d.]+\s*(?:,|$)|[A-Za-z]{3,9},)")
+
+
+def _wait_s(said: str, now: datetime) -> float | None:
     if re.fullmatch(r"\d{1,300}(\.\d+)?", said):
         return min(float(said), MAX_RETRY_AFTER_S)
     until = _date(said)
     if until is None:
         return None
-    # The peer's own clock, where it tells it: a date means nothing on a clock that differs.
-    now = _date(answer.headers.get("Date", "")) or datetime.now(UTC)
     return min(max((until - now).total_seconds(), 0.0), MAX_RETRY_AFTER_S)
 
 

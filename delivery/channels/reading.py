@@ -94,6 +94,9 @@ def _with_body(
     headers = getattr(reading, "headers", None)
     if headers is not None:
         answer.headers = CaseInsensitiveDict(headers.items())
+        if asked := headers.get_all("Retry-After"):
+            # A proxy may add its own. The dictionary kept the last one only.
+            answer.headers["Retry-After"] = ", ".join(asked)
         answer.whole = _read_parts(reading, parts) and whole_head
         answer.reusable = answer.whole and not reading.will_close
     answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one

@@ -47,9 +47,15 @@ def _from_environment(name: str) -> str:
 
 def _from_file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            raw = file.read(MAX_BYTES + 1)
+        # Opening a pipe would wait for its writer, and with it the worker, for every channel.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                raise SecretError(f"{path} is no regular file")
+            raw = os.read(descriptor, MAX_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise SecretError(f"the file {path} cannot be read: {error.strerror}") from None
     if len(raw) > MAX_BYTES:

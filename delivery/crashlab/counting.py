@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from delivery.decide import decide
-from delivery.history import Ways, read
+from delivery.history import read
 from delivery.reconcile import search_for
 from delivery.simulator.client import Simulator
+from delivery.ways import Ways
 from ledgers.models import Delivery
 
 MOST = 1_000  # submissions of one destination that are looked at

@@ -10,11 +10,13 @@ from django.db import connection
 
 from delivery import agent
 from delivery.channels.contract import Envelope
+from delivery.contents import read_contents
 from delivery.crashlab.lane import Lane
 from delivery.crashlab.points import POINTS, arm, freeze, note
-from delivery.history import Ways, read, read_contents
+from delivery.history import read
 from delivery.journal import CallJournal, LastCheck
 from delivery.timing import boottime
+from delivery.ways import Ways
 
 AGENT = "crashlab"
 MESSAGE = "drill"

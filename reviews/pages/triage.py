@@ -12,7 +12,8 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
-from delivery.history import Ways, read
+from delivery.history import read
+from delivery.ways import Ways
 from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery, Evidence

@@ -7,6 +7,7 @@ import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delivery.channels.answers import retry_after_s
 from delivery.channels.reading import PartialAnswer, read_answer
 
 PIECES = st.sampled_from(
@@ -77,3 +78,13 @@ def test_an_answer_that_ends_with_the_connection_is_whole_and_not_reusable() -> 
     assert answer.content == b"abc"
     assert answer.whole
     assert not answer.reusable
+
+
+def test_every_wait_that_was_asked_for_is_kept() -> None:
+    head = b"HTTP/1.1 429 Slow\r\nRetry-After: 30\r\nX: y\r\nretry-after: 2\r\n"
+
+    answer = read(head + b"Content-Length: 0\r\n\r\n")
+
+    assert answer is not None
+    assert answer.headers["Retry-After"] == "30, 2"
+    assert retry_after_s(answer) == 30.0

@@ -1,5 +1,6 @@
 """Secrets are read by reference and appear nowhere else."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,15 @@ def test_no_reference_is_no_secret() -> None:
 def test_a_reference_that_leads_nowhere_says_so(reference: str) -> None:
     with pytest.raises(SecretError):
         read_secret(reference)
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    for place in (pipe, tmp_path, Path("/dev/zero")):
+        with pytest.raises(SecretError, match="no regular file"):
+            read_secret(f"file:{place}")
 
 
 def test_an_empty_secret_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from delivery import wave
 from delivery.claim import claim
+from delivery.errors import RefusedError
 from ledgers import evidence
 from ledgers.clock import ClockTimestamp, database_now
 from ledgers.evidence import Sighting
@@ -100,6 +101,21 @@ def test_a_fact_between_decision_and_wait_makes_the_worker_decide_again_at_once(
 
     assert released.leased is False
     assert delivery().status == "delivered"
+
+
+def test_a_late_answer_between_decision_and_move_makes_the_worker_decide_again(
+    alerts: Channel, desk: Desk, before: Before
+) -> None:
+    desk.script("tg:1001", RefusedError("no such chat"))
+    record()
+    late = take_call("worker-1")
+    pass_s(AFTER_THE_LEASE_S)
+    before("_carry_out", lambda: finish([late], "worker-1"))
+
+    take("worker-2")  # decides that nobody knows, which is no longer so
+    sweep()
+
+    assert [event.kind for event in delivery().events.all()] == ["record", "begin", "fail"]
 
 
 def test_two_workers_that_sweep_one_after_another_in_the_same_moment_send_once(

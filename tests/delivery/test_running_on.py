@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from delivery.submit import Call
 from delivery.timing import boottime
@@ -12,6 +13,7 @@ from ledgers.models import Attempt, Channel, OutboxItem
 from tests.delivery.senders import Desk, Pause
 from tests.delivery.waves import on_the_wire, take_call, take_calls
 from tests.factories import delivery, make_due, record
+from tests.ledgers.connections import second_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,6 +41,27 @@ def test_the_lease_of_a_call_that_runs_on_is_renewed_and_the_attempt_says_so(
     assert attempt.lease_until == item.due_at
     assert delivery().status == "delivered"
     assert not Attempt.objects.get().late
+
+
+def test_a_row_that_somebody_holds_keeps_no_other_lease_from_being_renewed(
+    alerts: Channel, desk: Desk
+) -> None:
+    record(["tg:1", "tg:2"])
+    worker = Worker("shift")
+    for call in take_calls():
+        call.journal.deadline = 0.0
+        worker._pool.running.add(call)
+    soon = database_now() + timedelta(seconds=30)
+    OutboxItem.objects.update(due_at=soon)
+
+    with second_connection() as other, connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '2s'")
+        other.execute("SELECT 1 FROM ledgers_outboxitem ORDER BY delivery_id LIMIT 1 FOR UPDATE")
+        worker._renew()
+        cursor.execute("RESET statement_timeout")
+
+    held, free = OutboxItem.objects.order_by("pk")
+    assert held.due_at == soon < free.due_at
 
 
 def test_a_lease_that_is_over_is_not_renewed(alerts: Channel, desk: Desk) -> None:

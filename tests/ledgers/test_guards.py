@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ledgers import moves, outbox
-from ledgers.models import Channel, Delivery, Event
+from ledgers.clock import ClockTimestamp
+from ledgers.models import Channel, Delivery, Event, OutboxItem
 from ledgers.states import DeliveryStatus as S
 from tests.factories import make_channel, make_due
 from tests.ledgers.rows import change_of, columns, lease, moment, opening_of, row_in
@@ -63,6 +64,16 @@ def test_no_attempt_is_written_ahead_when_the_lease_is_over() -> None:
     opened = moves.begin([opening_of(row)])
 
     assert opened == {}
+
+
+def test_a_lease_that_ended_since_the_transaction_began_is_over() -> None:
+    row = row_in(S.PENDING)
+    lease(row)
+    OutboxItem.objects.update(due_at=ClockTimestamp())  # which `now()` has not reached
+
+    told, opened = moves.hold([row.pk])[row.pk].leased, moves.begin([opening_of(row)])
+
+    assert (told, opened) == (False, {})
 
 
 def test_no_attempt_is_written_ahead_when_nobody_leased_the_item() -> None:

@@ -182,6 +182,26 @@ def test_erasing_twice_writes_one_event(row: Delivery) -> None:
     assert Event.objects.filter(kind="erase_payload").count() == 1
 
 
+def test_erasing_by_hand_is_in_the_trail_as_well(row: Delivery) -> None:
+    execute("SELECT set_config('counterfoil.erasing', %s::text, true)", row.message_id)
+
+    execute("UPDATE ledgers_message SET payload = NULL WHERE id = %s RETURNING id", row.message_id)
+
+    event = Event.objects.get(kind="erase_payload")
+    assert (event.actor,) == execute("SELECT session_user::text")
+    assert event.detail["payload_hash"] == row.message.payload_hash
+
+
+def test_erasing_by_hand_what_is_still_needed_is_refused() -> None:
+    row = row_in(S.UNKNOWN)
+    execute("SELECT set_config('counterfoil.erasing', %s::text, true)", row.message_id)
+
+    with refused("still has open deliveries"):
+        execute(
+            "UPDATE ledgers_message SET payload = NULL WHERE id = %s RETURNING id", row.message_id
+        )
+
+
 @pytest.mark.parametrize("status", [S.PENDING, S.SUBMITTING, S.UNKNOWN])
 def test_a_payload_that_is_still_needed_is_not_erased(status: S) -> None:
     row = row_in(status)

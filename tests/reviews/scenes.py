@@ -48,6 +48,22 @@ def absent(recipient: Simulator, room: str = ROOM) -> Delivery:
     return row
 
 
+def unknown_and_paused(recipient: Simulator) -> list[Delivery]:
+    """An unknown one whose own same key has not been used yet: its pause is not over."""
+    Channel.objects.update(retry_schedule=[3600])
+    return unknown(recipient)
+
+
+def failed(recipient: Simulator) -> Delivery:
+    """One that the recipient refused for good."""
+    recipient.behave(ROOM, "422")
+    record([ROOM])
+    sweep()
+    (row,) = deliveries()
+    assert row.status == "failed"
+    return row
+
+
 def settle_delay_over(row: Delivery) -> None:
     """Let it be later than the last attempt's lease and deadline: searches count from then on."""
     with connection.cursor() as cursor:

@@ -142,10 +142,12 @@ def test_a_worker_that_decided_before_a_person_did_changes_nothing(
     recipient: Simulator, alice: Person
 ) -> None:
     from delivery.claim import claim
+    from delivery.contents import read_contents
     from delivery.decide import decide
-    from delivery.history import Ways, read, read_contents
+    from delivery.history import read
     from delivery.submit import Identity, Ready, render, write_ahead
     from delivery.timing import boottime
+    from delivery.ways import Ways
     from tests.factories import delivery, record
 
     channel(recipient)

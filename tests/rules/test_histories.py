@@ -20,13 +20,14 @@ from hypothesis.stateful import (
 
 from delivery.cancel import cancel_deliveries
 from delivery.decide import decide
-from delivery.history import Ways, read
+from delivery.history import read
 from delivery.recheck import Recheck
 from delivery.reconcile import Search, search_for, settle_searches
 from delivery.resend import successors
 from delivery.settle import settle
 from delivery.submit import Call
 from delivery.switches import pause, resume
+from delivery.ways import Ways
 from ledgers import moves, rulings, verify
 from ledgers.models import Channel, Delivery
 from ledgers.moves import Change

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from delivery import submit, wave
-from delivery.history import Ways, read
+from delivery.history import read
 from delivery.resend import successors
 from delivery.submit import Call
+from delivery.ways import Ways
 from ledgers import rulings
 from ledgers.models import Delivery
 from ledgers.rulings import By, Successor

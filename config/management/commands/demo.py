@@ -2,56 +2,46 @@
 
 import fcntl
 import os
-import secrets
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.core.cache import cache
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.urls import reverse
 
 from config import supervisor
-from config.demo.account import Account, Line, take_account
+from config.demo import sample, showing
+from config.demo.account import take_account
+from config.demo.day.fill import fill
 from config.demo.scene import DESTINATIONS, give_nature, set_up_channels
 from config.demo.story import Story
-from config.management.commands.up import OPERATOR, as_typed, become_parent, listen
+from config.demo.verdict import Ending
+from config.management.commands.up import as_typed, become_parent, listen
+from delivery.recheck import Recheck
 from delivery.simulator.client import Simulator
 from ledgers import verify
 from ledgers.management.command import Answer, LedgerCommand, MisuseError
-from ledgers.management.words import plain, table
+from ledgers.management.words import plain
+from ledgers.models import Delivery
 
-HEADERS = ("destination", "attempts", "effects", "status", "how")
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """What one telling came to."""
-
-    run_id: str
-    account: Account
-    kills: int
-    broken: tuple[str, ...]
-
-    @property
-    def good(self) -> bool:
-        return not self.broken and not self.account.duplicates and self.account.complete
+# What earlier demos left beside the database.
+LEFT_OVER = ("recipient.jsonl", "archive.jsonl")
 
 
 class Command(LedgerCommand):
     help = (
-        "Run an agent and its workers, kill them three times where it hurts, and count at the\n"
-        "recipient. Works in a data folder of its own (.data/demo). Then serves the console until\n"
-        "Ctrl-C, with the one delivery that stays unknown in it."
+        "Fill ledgers with three days of an installation, run an agent and its workers, kill them\n"
+        "three times where it hurts, and count at the recipient. Works in .data/demo, which each\n"
+        "demo begins anew. Then serves the console until Ctrl-C."
     )
     lesson = """
         Exit codes: 0 nothing was duplicated or lost and every invariant holds · 1 otherwise
@@ -77,7 +67,7 @@ class Command(LedgerCommand):
             KeyboardInterrupt, RuntimeError, TimeoutError, OSError, subprocess.SubprocessError,
         ) as error:  # fmt: skip
             if _interrupted(error):
-                text = "stopped; what it owes stays in its ledger"
+                text = "stopped; the next demo begins anew"
                 raise CommandError(text, returncode=130) from None
             log = _short(folder / "demo.log")
             raise CommandError(f"{error}; what its processes said is in {log}") from error
@@ -86,47 +76,63 @@ class Command(LedgerCommand):
         self._quiet = options["json"]
         self._start = time.monotonic()
         _refuse_real_use(folder)
-        with _alone(folder), Simulator.start(store=folder / "recipient.jsonl") as recipient:
-            self._prepare(folder)
+        with _alone(folder), self._prepared(folder) as recipient:
+            self._fill(recipient)
             ending = self._play(folder, recipient)
             serve = not options["once"] and not options["json"]
             listening = listen("127.0.0.1", 8000) if serve else None
-            text = _verdict(ending, listening)
+            text = ending.as_text(_place(ending, listening))
             if listening is not None:
                 self._serve(folder, recipient, listening, text)
-        return Answer(_as_json(ending), text, finding=not ending.good)
+        return Answer(ending.as_json(), text, finding=not ending.good)
 
     def _say(self, who: str, what: str) -> None:
         if not self._quiet:
             self.stdout.write(f"{time.monotonic() - self._start:5.1f} s  {plain(who):<13} {what}")
             self.stdout.flush()
 
-    def _prepare(self, folder: Path) -> None:
+    @contextmanager
+    def _prepared(self, folder: Path) -> Iterator[Simulator]:
+        """Empty ledgers that are known as a sample's, and a recipient that has seen nothing."""
         self._say("demo", f"a digest for {len(DESTINATIONS)} destinations, and three kills")
         settings.COUNTERFOIL_FIRST_CHANNEL = False  # it has channels of its own
+        if sample.is_used():
+            sample.throw_away()
+            self._say("database", "what the last demo left is thrown away")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("createcachetable", verbosity=0)
+        sample.mark()
+        cache.clear()
+        for name in LEFT_OVER:
+            (folder / name).unlink(missing_ok=True)
         self._say("database", f"a PostgreSQL of its own runs in {_short(folder)}")
+        with Simulator.start(store=folder / LEFT_OVER[0]) as recipient:
+            self._say("recipient", "a process of its own counts what really arrives")
+            yield recipient
+
+    def _fill(self, recipient: Simulator) -> None:
+        self._say("sample day", "three days of an installation are played, by its own code")
+        fill(recipient)
+        self._say("sample day", f"{Delivery.objects.count()} deliveries, and some that are open")
 
     def _play(self, folder: Path, recipient: Simulator) -> Ending:
         set_up_channels(recipient.url)
         give_nature(recipient)
-        self._say("recipient", "a process of its own counts what really arrives")
         run_id = f"digest-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         with (folder / "demo.log").open("ab") as log:
             story = Story(run_id, recipient, self._say, log)
             story.tell()
         broken = tuple(verdict.name for verdict in verify.broken(verify.verify()))
-        return Ending(run_id, take_account(run_id, recipient), story.kills, broken)
+        differing = sum(1 for _ in Recheck().differences())
+        return Ending(run_id, take_account(run_id, recipient), story.kills, broken, differing)
 
     def _serve(
         self, folder: Path, recipient: Simulator, listening: socket.socket, text: str
     ) -> None:
         """Print how to look at it, and become the parent of console and worker."""
-        host, port = listening.getsockname()
-        self.stdout.write(f"{text}\n\nConsole:  http://{host}:{port}/")
-        self.stdout.write(f"Login:    {OPERATOR}  {_new_password()}")
-        self.stdout.write("Ctrl-C stops the console, the worker and the recipient.\n")
+        drill = f"{as_typed()} drill"
+        told = showing.greeting(listening.getsockname(), showing.new_password(), drill)
+        self.stdout.write(f"{text}\n{told}")
         self.stdout.flush()
         _outlive_this_program(recipient)
         connections.close_all()
@@ -179,86 +185,23 @@ def _refuse_real_use(folder: Path) -> None:
         )
 
 
-def _new_password() -> str:
-    """A password for this showing; the demo guards nothing."""
-    password = secrets.token_urlsafe(9)
-    user, _ = get_user_model().objects.get_or_create(
-        username=OPERATOR, defaults={"is_staff": True, "is_superuser": True}
-    )
-    user.set_password(password)
-    user.save()
-    return password
-
-
 def _outlive_this_program(recipient: Simulator) -> None:
     """The recipient ends when its standard input does: let that last as long as this process."""
     if recipient.process and recipient.process.stdin:
         os.set_inheritable(recipient.process.stdin.fileno(), True)  # noqa: FBT003
 
 
-def _verdict(ending: Ending, listening: socket.socket | None) -> str:
-    account = ending.account
-    rows = [_row(line) for line in account.lines]
-    unknown = f"unknown {len(account.unknown)}"
-    if account.unknown:
-        unknown += f" (open it: {_place(account.unknown[0], listening)})"
-    lines = [
-        "",
-        table(HEADERS, rows),
-        "",
-        _sum(ending, unknown),
-        *(_confession(line) for line in account.unknown),
-        *(f"BROKEN invariant: {name}" for name in ending.broken),
-    ]
-    return "\n".join(lines)
-
-
-def _sum(ending: Ending, unknown: str) -> str:
-    account = ending.account
-    return (
-        f"sent {account.sent}, effects at the recipient {account.effects},"
-        f" killed {ending.kills} times, duplicates {account.duplicates}, {unknown}"
-    )
-
-
-def _row(line: Line) -> tuple[object, ...]:
-    row = line.delivery
-    return (row.destination, row.attempt_count, line.effects, row.status, line.how)
-
-
-def _confession(line: Line) -> str:
-    return (
-        f"The unknown one is not among these: the recipient acted on it {line.effects} times, by\n"
-        "its own count, which no sender sees. It lost the answer, hides its history and honours\n"
-        "no key. Nothing sends it again by guesswork: a person decides."
-    )
-
-
-def _place(line: Line, listening: socket.socket | None) -> str:
+def _place(ending: Ending, listening: socket.socket | None) -> str:
+    """Where the delivery that stays unknown is looked at."""
+    if not ending.account.unknown:
+        return ""
+    name = ending.account.unknown[0].delivery.delivery_id
     if listening is None:
-        short = str(line.delivery.delivery_id)[:8]
         folder = _short(settings.COUNTERFOIL_DATA)
-        return f"COUNTERFOIL_DATA={folder} {as_typed()} show_delivery {short}"
+        return f"COUNTERFOIL_DATA={folder} {as_typed()} show_delivery {str(name)[:8]}"
     host, port = listening.getsockname()
-    page = reverse("admin:delivery", args=[line.delivery.delivery_id])
-    return f"http://{host}:{port}{page}"
+    return f"http://{host}:{port}{reverse('admin:delivery', args=[name])}"
 
 
 def _short(folder: Path) -> str:
     return os.path.relpath(folder)
-
-
-def _as_json(ending: Ending) -> dict[str, Any]:
-    account = ending.account
-    return {
-        "run_id": ending.run_id,
-        "sent": account.sent,
-        "effects": account.effects,
-        "killed": ending.kills,
-        "duplicates": account.duplicates,
-        "unknown": len(account.unknown),
-        "effects_of_unknown": sum(line.effects for line in account.unknown),
-        "broken_invariants": list(ending.broken),
-        "good": ending.good,
-        "deliveries": account.as_json(),
-    }

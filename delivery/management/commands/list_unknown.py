@@ -6,7 +6,8 @@ from django.core.management.base import CommandParser
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from delivery.consequences import if_left
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
+from delivery.ways import Ways
 from ledgers.management.command import Answer, LedgerCommand, MisuseError, at_least_one
 from ledgers.management.words import seconds, table
 from ledgers.models import Channel, Delivery, Evidence

@@ -8,9 +8,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from delivery.decide import Decided, decide
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
 from delivery.management.commands.list_unknown import unknown_deliveries
 from delivery.reconcile import Search, search_for, settle_searches
+from delivery.ways import Ways
 from ledgers.finding import find_delivery
 from ledgers.management.command import (
     Answer,

@@ -5,8 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from delivery.consequences import if_left, if_sent_again
-from delivery.history import Case, Ways, read
+from delivery.history import Case, read
 from delivery.next_move import next_move
+from delivery.ways import Ways
 from ledgers.finding import find_delivery
 from ledgers.management.command import Answer, LedgerCommand
 from ledgers.management.words import moment, pairs, section, table

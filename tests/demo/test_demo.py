@@ -10,14 +10,16 @@ import pytest
 from django.conf import LazySettings
 from django.conf import settings as settings_of_project
 
+from config.demo import sample
 from config.demo.account import Account
-from config.demo.scene import DESTINATIONS
+from config.demo.scene import AGENT, DESTINATIONS
 from config.management.commands import demo
 from ledgers.models import Attempt, Run
 from tests.commands.shell import typed
 
 
-@pytest.mark.usefixtures("transactional_db")
+@pytest.mark.usefixtures("database")
+@pytest.mark.timeout(300)
 def test_three_kills_cost_no_duplicate_and_what_cannot_be_known_stays_unknown(
     settings: LazySettings, tmp_path: Path
 ) -> None:
@@ -34,8 +36,11 @@ def test_three_kills_cost_no_duplicate_and_what_cannot_be_known_stays_unknown(
     assert "found by its recognizer, not sent again" in told.out
     assert "sent again, its key was recognised" in told.out
     assert "proven absent, then sent" in told.out
-    assert Run.objects.get().status == "completed"
-    assert Attempt.objects.count() == len(DESTINATIONS) + 3
+    assert Run.objects.get(agent=AGENT).status == "completed"
+    mine = Attempt.objects.filter(delivery__message__step__run__agent=AGENT)
+    assert mine.count() == len(DESTINATIONS) + 3
+    assert "three days of an installation are played" in told.out
+    assert sample.is_sample()
 
 
 def test_a_second_demo_on_the_same_data_folder_is_refused_while_one_plays(
@@ -60,7 +65,8 @@ def test_the_end_of_a_demo_lets_the_next_one_play(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.usefixtures("transactional_db")
+@pytest.mark.usefixtures("database")
+@pytest.mark.timeout(300)
 def test_ctrl_c_while_the_demo_plays_leaves_no_traceback_and_no_process(tmp_path: Path) -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": ""}
     code = f"""
@@ -90,7 +96,7 @@ execute_from_command_line(["manage.py", "demo", "--once", "--skip-checks"])
     _, err = playing.communicate(timeout=60)
 
     assert playing.returncode == 130, err
-    assert "stopped; what it owes stays in its ledger" in err
+    assert "stopped; the next demo begins anew" in err
     assert "Traceback" not in err
     with pytest.raises(ProcessLookupError):
         os.killpg(playing.pid, 0)

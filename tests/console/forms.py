@@ -1,0 +1,34 @@
+"""Pages as somebody without scripts uses them: links, forms, and what is said then."""
+
+from django.test import Client
+from django.urls import reverse
+
+from ledgers.models import Delivery
+from reviews.records import Decision
+
+
+def page(name: str, *args: object) -> str:
+    """The address of a page of the console."""
+    return reverse(f"admin:{name}", args=args)
+
+
+def text(client: Client, url: str) -> str:
+    """What a page says."""
+    answer = client.get(url)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def decide(client: Client, row: Delivery, kind: str, **fields: str) -> Decision:
+    """Fill in the form of the delivery's page, and get to the page that confirms."""
+    form = {"kind": kind, "reason": "they wait for it", "version": str(row.row_version)} | fields
+    answer = client.post(page("delivery_decide", row.delivery_id), form)
+    assert answer.status_code == 302, answer.content.decode()
+    return Decision.objects.latest("pk")
+
+
+def confirm(client: Client, draft: Decision, **fields: str) -> str:
+    """Press the button of that page, and read what is said then."""
+    answer = client.post(page("decision_confirm", draft.pk), fields, follow=True)
+    draft.refresh_from_db()
+    return answer.content.decode()
