@@ -9,7 +9,7 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop test crash check lint types django coverage fmt lock
+.PHONY: help setup demo run stop test test-real conformance crash check lint types django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -31,6 +31,9 @@ test: .venv/.dev ## run the tests but for the whole crash laboratory (under 6 mi
 test-real: .venv/.dev ## run the adapters against real servers (as root, on Debian)
 	@sh .ci/install-servers
 	@$(BIN)/pytest -q -n 0 tests/real
+
+conformance: .venv/.dev ## call every adapter under every fault and count what the peer saw
+	@$(CLEAN) $(PY) -m tests.conformance
 
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
 	@$(BIN)/pytest -q -n 2 tests/crash

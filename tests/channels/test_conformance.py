@@ -1,46 +1,19 @@
 """The suite that every adapter runs: whatever the peer does, one submission and no unsafe word."""
 
 import logging
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from delivery.channels.contract import Adapter, Envelope
-from delivery.channels.function import FunctionAdapter
-from delivery.channels.registry import ADAPTERS
-from delivery.channels.simulator import SimulatorAdapter
-from delivery.channels.webhook import WebhookAdapter
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome
+from delivery.channels.contract import Envelope
+from delivery.outcomes import Accepted, Ambiguous, NotSent
 from tests.channels.faults import FAULTS, Fault
 from tests.channels.notebook import Notebook
 from tests.channels.peers import OK, Peer, answering
+from tests.conformance.adapters import BLIND, KEY, MADE, PLAIN, RECOGNIZER, SECRET, submit
 
-SECRET = "whsec_c2hhLCBkbyBub3QgdGVsbA=="
-KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
-RECOGNIZER = "dlvq2mx9kabcdefghijkl"
-
-
-def _webhook(url: str) -> tuple[Adapter, str]:
-    settings = {"allow_private": True, "allow_http": True, "secret_as": "bearer"}
-    return WebhookAdapter(settings, lambda: SECRET), f"{url}/hook"
-
-
-def _simulator(url: str) -> tuple[Adapter, str]:
-    return SimulatorAdapter({"url": url}, lambda: SECRET), "room:ops"
-
-
-def _function(url: str) -> tuple[Adapter, str]:
-    return FunctionAdapter({"path": "tests.channels.senders.post"}, lambda: ""), f"{url}/hook"
-
-
-MADE: Mapping[str, Callable[[str], tuple[Adapter, str]]] = {
-    "webhook": _webhook,
-    "simulator": _simulator,
-    "function": _function,
-}
-# A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".
-BLIND = {"function"}
+# The others, and mail, are taken by `make conformance`: the transport is the same.
+NAMES = sorted(PLAIN)
 
 
 @pytest.fixture(autouse=True)
@@ -48,17 +21,7 @@ def own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_SECRET", SECRET)
 
 
-def submit(name: str, url: str, journal: Notebook) -> Outcome:
-    adapter, destination = MADE[name](url)
-    envelope = Envelope({"text": "two words"}, adapter.normalise(destination), 1, 1, RECOGNIZER)
-    return adapter.submit(adapter.render(envelope), KEY, journal)
-
-
-def test_every_adapter_is_in_this_suite() -> None:
-    assert set(MADE) == set(ADAPTERS)
-
-
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_is_met_with_one_submission_and_no_unsafe_word(
     name: str, fault: Fault, caplog: pytest.LogCaptureFixture
@@ -94,7 +57,7 @@ def test_an_echoed_secret_is_not_kept(name: str) -> None:
     assert "[secret]" in outcome.response
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_key_arrives_byte_for_byte_on_every_attempt(name: str) -> None:
     with Peer(answering(OK)) as peer:
         for _ in range(2):
@@ -105,7 +68,7 @@ def test_the_key_arrives_byte_for_byte_on_every_attempt(name: str) -> None:
     assert len({request.partition(b"\r\n\r\n")[2] for request in peer.requests}) == 1
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_answer_names_the_provider_id(name: str) -> None:
     with Peer(answering(OK)) as peer:
         outcome = submit(name, peer.url, Notebook())
@@ -114,7 +77,7 @@ def test_an_answer_names_the_provider_id(name: str) -> None:
     assert outcome.provider_message_id == "m7"
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_recipient_that_does_not_listen_was_not_sent_to(name: str) -> None:
     with Peer(answering(OK)) as peer:
         url = peer.url
@@ -124,7 +87,7 @@ def test_a_recipient_that_does_not_listen_was_not_sent_to(name: str) -> None:
     assert isinstance(outcome, Ambiguous if name in BLIND else NotSent)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_last_check_can_hold_a_call_back(name: str) -> None:
     from delivery.errors import HeldBackError
 
@@ -140,7 +103,7 @@ def test_the_last_check_can_hold_a_call_back(name: str) -> None:
     assert journal.written == 0
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_last_check_happens_once_and_before_the_first_byte(name: str) -> None:
     journal = Notebook()
     with Peer(answering(OK)) as peer:
@@ -152,7 +115,7 @@ def test_the_last_check_happens_once_and_before_the_first_byte(name: str) -> Non
     assert journal.entries[-1] == "status"
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_envelope_renders_the_same_bytes(name: str) -> None:
     adapter, destination = MADE[name]("http://127.0.0.1:9")
     envelope = Envelope({"text": "a", "b": [1, None]}, destination, 1, 1, RECOGNIZER)
@@ -160,7 +123,7 @@ def test_the_same_envelope_renders_the_same_bytes(name: str) -> None:
     assert adapter.render(envelope) == adapter.render(envelope)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_declaring_needs_no_network_and_freezes_to_json(name: str) -> None:
     import json
 
@@ -172,7 +135,7 @@ def test_declaring_needs_no_network_and_freezes_to_json(name: str) -> None:
     assert frozen["refusals"]
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_settings_used_here_are_right_ones(name: str) -> None:
     adapter, _ = MADE[name]("http://127.0.0.1:9")
 

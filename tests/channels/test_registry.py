@@ -11,7 +11,7 @@ from delivery.errors import UnknownAdapterError
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownAdapterError, match="discord, .*, webhook"):
+    with pytest.raises(UnknownAdapterError, match=r"discord, .*, webhook"):
         adapter_class("fax")
 
 

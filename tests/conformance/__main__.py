@@ -1,0 +1,60 @@
+"""`make conformance`: every adapter and every fault: what it said, and what happened at the peer."""
+
+import json
+import os
+import sys
+from collections import defaultdict
+from typing import TextIO
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from tests.conformance.suite import Row, run  # noqa: E402  settings come first
+
+WIDTH = 13
+
+
+def write(text: str = "", *, file: TextIO = sys.stdout) -> None:
+    """One line."""
+    file.write(text + "\n")
+
+
+def main() -> int:
+    """Print the table and a verdict; 1 where a call was unsafe."""
+    rows = run()
+    wrong = [row for row in rows if row.wrong]
+    if "--json" in sys.argv[1:]:
+        write(json.dumps([_plain(row) for row in rows]))
+    else:
+        _show(rows)
+    for row in wrong:
+        write(f"UNSAFE  {row.adapter}, {row.fault}: {row.outcome}: {row.wrong}", file=sys.stderr)
+    adapters, faults = len({row.adapter for row in rows}), len({row.fault for row in rows})
+    verdict = f"{len(wrong)} unsafe" if wrong else "one submission each, no unsafe word"
+    write(f"{len(rows)} calls: {adapters} adapters, {faults} faults: {verdict}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _plain(row: Row) -> dict[str, object]:
+    return {name: getattr(row, name) for name in row.__slots__}
+
+
+def _show(rows: list[Row]) -> None:
+    """One table for what speaks HTTP and one for mail; a cell is the outcome and the effects."""
+    for mail in (False, True):
+        chosen = [row for row in rows if (row.adapter == "email") is mail]
+        adapters = list(dict.fromkeys(row.adapter for row in chosen))
+        cells: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in chosen:
+            cells[row.fault][row.adapter] = f"{row.outcome} {row.effects}"
+        longest = max(map(len, cells))
+        write(f"{'fault':<{longest}}  " + "".join(f"{name:<{WIDTH}}" for name in adapters))
+        for fault, said in cells.items():
+            write(f"{fault:<{longest}}  " + "".join(f"{said[a]:<{WIDTH}}" for a in adapters))
+        write()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

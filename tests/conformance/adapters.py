@@ -1,0 +1,87 @@
+"""Every adapter, made so that it sends to a peer at some address."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from delivery.channels.contract import Adapter, Envelope
+from delivery.channels.email import EmailAdapter
+from delivery.channels.function import FunctionAdapter
+from delivery.channels.registry import ADAPTERS
+from delivery.channels.simulator import SimulatorAdapter
+from delivery.channels.webhook import WebhookAdapter
+from delivery.outcomes import Outcome
+from tests.channels.notebook import Notebook
+from tests.contract.vendor import SECRET as VENDORS_SECRET
+from tests.contract.ways import WAYS
+
+SECRET = "whsec_c2hhLCBkbyBub3QgdGVsbA=="
+KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
+RECOGNIZER = "dlvq2mx9kabcdefghijkl"
+TEXT = "two words"
+
+Made = tuple[Adapter, str]
+Maker = Callable[[str], Made]
+
+
+def _webhook(url: str) -> Made:
+    settings = {"allow_private": True, "allow_http": True, "secret_as": "bearer"}
+    return WebhookAdapter(settings, lambda: SECRET), f"{url}/hook"
+
+
+def _simulator(url: str) -> Made:
+    return SimulatorAdapter({"url": url}, lambda: SECRET), "room:ops"
+
+
+def _function(url: str) -> Made:
+    return FunctionAdapter({"path": "tests.channels.senders.post"}, lambda: ""), f"{url}/hook"
+
+
+def _email(url: str) -> Made:
+    parts = urlsplit(url)
+    settings: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "security": "none",
+        "sender": "agent@here.test",
+        "allow_private": True,
+    }
+    return EmailAdapter(settings, lambda: ""), "ops@there.test"
+
+
+def _vendor(name: str) -> Maker:
+    way = WAYS[name]
+
+    def make(url: str) -> Made:
+        settings = {"base_url": url, "allow_private": True, **way.settings}
+        return way.adapter(settings, lambda: way.secret), way.to
+
+    return make
+
+
+MADE: Mapping[str, Maker] = {
+    "webhook": _webhook,
+    "simulator": _simulator,
+    "function": _function,
+    "email": _email,
+    **{name: _vendor(name) for name in WAYS},
+}
+# A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".
+BLIND = frozenset({"function"})
+# Those whose answers are read as plain HTTP; the others look into the body as well.
+PLAIN = frozenset({"webhook", "simulator", "function"})
+SECRETS = (SECRET, VENDORS_SECRET)
+
+os.environ.setdefault("TEST_SECRET", SECRET)
+
+
+def submit(name: str, url: str, journal: Notebook) -> Outcome:
+    """One call of an adapter to whoever listens at this address."""
+    adapter, destination = MADE[name](url)
+    content = TEXT if name not in PLAIN else {"text": TEXT}
+    envelope = Envelope(content, adapter.normalise(destination), 1, 1, RECOGNIZER, key=KEY)
+    return adapter.submit(adapter.render(envelope), KEY, journal)
+
+
+assert set(MADE) == set(ADAPTERS), "every adapter is in this suite"
