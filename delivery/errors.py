@@ -48,3 +48,11 @@ class UnknownAdapterError(DeliveryError):
 
 class SwitchError(DeliveryError):
     """A pause or a hold cannot be changed like this; the message says what would do."""
+
+
+class EditError(DeliveryError):
+    """A channel or credential cannot be changed like this; nothing was. Names the field, if one."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}" if field else text)
+        self.field = field

@@ -61,6 +61,8 @@ SELECT clock_timestamp(),
     (SELECT max(beat_at) FROM delivery_worker),
     (SELECT count(*) FROM reviews_decision WHERE stage = 'requested'
         AND expires_at > clock_timestamp())
+        + (SELECT count(*) FROM reviews_proposal WHERE stage = 'requested'
+            AND expires_at > clock_timestamp())
 FROM ledgers_installation i"""
 
 

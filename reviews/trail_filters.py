@@ -22,8 +22,9 @@ SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta
 USUAL_SPAN = "week"
 # What people filter by most; any other kind may be typed.
 KINDS = (*(move.name for move in MOVES), "hold", "ask", "pause", "resume", "hold_all",
-         "release_all", "refuse", "view_payload", "export", "change_channel",
-         "change_credential")  # fmt: skip
+         "release_all", "refuse", "view_payload", "export", "add_channel", "change_channel",
+         "add_credential", "change_credential", "proposal_request", "proposal_approve",
+         "proposal_refuse")  # fmt: skip
 
 Reader = Callable[[str], Q]
 
@@ -47,7 +48,19 @@ def _people(text: str) -> Q:
 
 
 def _credential(text: str) -> Q:
-    return Q(attempt__authority__credential=text)
+    """What was sent with it, and what was done to it."""
+    return Q(attempt__authority__credential=text) | Q(detail__credential=text)
+
+
+def _channel(text: str) -> Q:
+    """What went through it, and what was done to it."""
+    return Q(delivery__message__channel__slug=text) | Q(detail__channel=text)
+
+
+def _proposal(text: str) -> Q:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise NotUnderstoodError("write the number of a proposed change")
+    return Q(detail__proposal=int(text))
 
 
 def _scope(text: str) -> Q:
@@ -96,6 +109,8 @@ READERS: dict[str, Reader] = {
     "people": _people,
     "kind": _kind,
     "credential": _credential,
+    "channel": _channel,
+    "proposal": _proposal,
     "scope": _scope,
     "destination": _destination,
     "delivery": _delivery,

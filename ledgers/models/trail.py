@@ -8,6 +8,10 @@ from ledgers.models.delivery import Attempt, Delivery
 from ledgers.models.execution import Run, Step
 
 MAX_ACTOR = 100  # characters
+# What happened to channels and credentials.
+OF_SETTINGS = (
+    "add_channel", "change_channel", "pause", "resume", "add_credential", "change_credential",
+)  # fmt: skip
 
 
 class Event(models.Model):
@@ -48,6 +52,10 @@ class Event(models.Model):
         indexes = (
             # The trail of an hour or a day. Tiny: events are appended in the order of time.
             BrinIndex(fields=("at",), name="event_at", pages_per_range=32, autosummarize=True),
+            # The history of one channel or credential, on its page.
+            models.Index(
+                fields=("id",), name="event_of_settings", condition=models.Q(kind__in=OF_SETTINGS)
+            ),
         )
 
     def __str__(self) -> str:

@@ -83,4 +83,10 @@ def capped(text: str | None) -> SafeString | str:
     return content(text)
 
 
+@register.filter(name="json")
+def as_json(value: object) -> str:
+    """A value of a row, as one writes it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 register.filter("exactly", exactly)
