@@ -5,8 +5,9 @@ from datetime import datetime
 
 from django.db import connection
 
+from delivery.silence import SILENT_S
+
 COUNTED = 1_000  # more than that is shown as "999+"
-SILENT_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
