@@ -18,7 +18,7 @@ setup: .venv/.dev ## create .venv with the pinned requirements, for work on the 
 demo: .venv/.runtime ## sample data, three kills that double nothing, and the console
 	@$(PY) manage.py demo
 
-run: .venv/.runtime ## start the console and a worker for real use; Ctrl-C stops both
+run: .venv/.runtime ## start the console, a worker and the watch for real use; Ctrl-C stops all
 	@exec $(PY) manage.py up
 
 stop: .venv/.runtime ## stop what runs here, and the embedded database of every data folder
@@ -50,6 +50,7 @@ django: .venv/.dev
 	@$(CLEAN) $(PY) manage.py makemigrations --check --dry-run
 	@$(CLEAN) $(PY) manage.py check --fail-level WARNING
 	@$(CLEAN) COUNTERFOIL_MODE=production COUNTERFOIL_ALLOWED_HOSTS=console.example.com \
+		COUNTERFOIL_ALARM_MAIL=oncall@example.com DEFAULT_FROM_EMAIL=counterfoil@example.com \
 		SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 

@@ -4,6 +4,8 @@
 GRACE_S = 60
 # A worker beats every five seconds; a q cluster starts a shift every minute.
 SILENT_S = 90.0
+# Unknown for so long, a delivery needs a person: machines have looked for it by then.
+UNKNOWN_LATE_S = 300
 
 # From `FROM` on, with the outbox item as `o` and the delivery as `d`. The array lets the index by
 # channel be used.
