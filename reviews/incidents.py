@@ -106,18 +106,21 @@ GROUP BY s.slug, s.boundary, s.span ORDER BY min(s.closes) NULLS LAST, min(s.unk
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which unknown deliveries: all (`whole`), those of one incident, or none."""
+    """Which unknown deliveries: all (`whole`), of one channel, of one incident, or none."""
 
     channel: str = ""
     boundary: str = ""
     since: datetime | None = None
     until: datetime | None = None
     whole: bool = False
+    all_of_channel: bool = False
 
     @property
     def sql(self) -> str:
         if self.whole:
             return ""
+        if self.all_of_channel:
+            return " AND c.slug = %(channel)s"
         return (
             f" AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
             " AND d.unknown_since BETWEEN %(since)s AND %(until)s"
@@ -143,6 +146,17 @@ def chosen(fields: Any) -> Chosen:
     if set(given) != set(FIELDS) or since is None or until is None or not plain:
         return NOTHING
     return Chosen(given["channel"], given["boundary"], since, until)
+
+
+def listed(fields: Any) -> Chosen:
+    """What the address of a list chooses: as `chosen`, or all of one channel.
+
+    Not for a decision, which is about an incident.
+    """
+    given = [name for name in FIELDS if name in fields]
+    if given == ["channel"] and "\x00" not in fields["channel"]:
+        return Chosen(fields["channel"], all_of_channel=True)
+    return chosen(fields)
 
 
 def _moment(text: str) -> datetime | None:

@@ -106,7 +106,8 @@ def history_of(row: Settings) -> list[Event]:
 
 def find_channel(slug: str) -> Channel:
     """The channel of this name, or a 404."""
-    row = Channel.objects.select_related("credential").filter(slug=slug).first()
+    rows = Channel.objects.select_related("credential")
+    row = None if "\x00" in slug else rows.filter(slug=slug).first()
     if row is None:
         raise Http404(f"There is no channel {slug}.")
     return row

@@ -27,6 +27,7 @@ from reviews.incidents import (
     chosen,
     frozen,
     incidents,
+    listed,
     places,
 )
 from reviews.pages.deciding import ANY, lacking, to_decision
@@ -55,7 +56,7 @@ class Row:
 @page("triage", "triage/", menu=Menu("Now", "Triage", 20, "unknown"))
 def triage(request: HttpRequest) -> HttpResponseBase:
     """The list never changes its order by itself: what is new waits above it."""
-    which = chosen(request.GET)
+    which = listed(request.GET)
     found = places(which, after=request.GET.get("after", ""), limit=PAGE + 1)
     groups = incidents()
     context: dict[str, Any] = {
