@@ -115,7 +115,8 @@ class Pusher:
         if seen.has_database:
             try:
                 told += self._through(Ledger(), seen.in_ledger, seen.at, configured)
-            except NO_DATABASE as error:  # it can be read, and not be written
+            except Exception as error:  # such as: it can be read, and not be written
+                logger.exception("what was seen cannot be kept")
                 seen = _without_database(error)
         else:
             logger.warning("%s", seen.found[0].sentence)
