@@ -9,11 +9,13 @@ from django.test import override_settings
 from standardwebhooks import Webhook
 
 from delivery.models import AlarmRow, AlarmWay
+from delivery.watch import ways
 from delivery.watch.alarms import CALM_S
 from delivery.watch.checks import State
 from delivery.watch.rounds import look
 from delivery.watch.store import FIRST_BACKOFF_S, GATHER_S, LONGEST_BACKOFF_S, Ledger
 from ledgers.models import Delivery
+from tests.channels.peers import Peer
 from tests.factories import make_channel, record
 from tests.watch.people import OK, Hook, Mailbox
 from tests.watch.scenes import beat, channels, installed, leave, overdue, pass_s, push, unknown
@@ -294,6 +296,24 @@ def test_names_that_are_hostile_cannot_make_a_header_or_a_line(
     lines = mailbox.texts[0].splitlines()
     assert not [line for line in lines if line.startswith(("Bcc", "evil"))]
     assert "channel=x%0D%0ABcc" in hook.values[0]["alarms"][0]["link"]
+
+
+@pytest.mark.parametrize("every_s", [0.05, 60])
+def test_a_mail_server_that_hangs_or_drips_holds_up_nobody(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, hook: Hook, every_s: float
+) -> None:
+    monkeypatch.setattr(ways, "SEND_LIMIT_S", 1.5)
+    unknown(310)
+    with Peer(lambda talk: talk.drip(b"220-" + b"x" * 5_000, every_s)) as slow:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", slow.port
+        settings.EMAIL_TIMEOUT = 5
+        settings.COUNTERFOIL_ALARM_MAIL = ["oncall@acme.test"]
+
+        mail, webhook = push().told
+
+    assert mail.why_not == "not accepted within 1.5 s"
+    assert (webhook.why_not, len(hook.calls)) == ("", 1)
 
 
 def test_an_address_that_is_none_fails_alone(settings: Any, mailbox: Mailbox) -> None:
