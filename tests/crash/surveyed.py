@@ -24,7 +24,7 @@ def _count(value: int | list[str]) -> int:
 
 
 def _line(keys: Iterable[str], counts: Iterable[object]) -> str:
-    words = [f"{key:<16}" for key in keys]
+    words = [f"{key:<18}" for key in keys]
     return "".join([*words, *(f"{count!s:>10}" for count in counts)])
 
 
