@@ -12,7 +12,7 @@ from django.db import connection
 from delivery.silence import GRACE_S, OVERDUE
 
 COUNTED = 1_000
-LISTED = 200
+LISTED = 100
 
 _CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 

@@ -29,14 +29,16 @@ _CLOSES = """CASE WHEN m.contract->>'key' IS NOT NULL AND d.key_first_used_at
             - c.margin_s) > %(now)s
     THEN d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8
         - c.deadline_s - c.margin_s) END"""
-_UNKNOWN = """
+_FROM = """
 FROM ledgers_delivery d
 JOIN ledgers_message m ON m.id = d.message_id
-JOIN ledgers_channel c ON c.id = m.channel_id
+JOIN ledgers_channel c ON c.id = m.channel_id"""
+_LAST_ATTEMPT = """
 LEFT JOIN LATERAL (
     SELECT t.outcome, t.phase FROM ledgers_attempt t WHERE t.delivery_id = d.id
     ORDER BY t.number DESC LIMIT 1
-) AS a ON true
+) AS a ON true"""
+_OPEN = """
 WHERE d.status = 'unknown' AND d.decision <> 'leave'"""
 
 
@@ -88,7 +90,7 @@ def _incident(row: tuple[Any, ...]) -> Incident:
 _INCIDENTS = f"""
 WITH u AS (
     SELECT d.id, d.unknown_since, c.slug, {_BOUNDARY} AS boundary, {_CLOSES} AS closes
-    {_UNKNOWN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
+    {_FROM}{_LAST_ATTEMPT}{_OPEN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
 ),
 gaps AS (
     SELECT u.*, (unknown_since - lag(unknown_since) OVER w > interval '15 minutes')::int AS starts
@@ -117,12 +119,13 @@ class Chosen:
 
     @property
     def sql(self) -> str:
+        """From `FROM` to `WHERE`. All of them are ordered without a look at their attempts."""
         if self.whole:
-            return ""
+            return f"{_FROM}{_OPEN}"
         if self.all_of_channel:
-            return " AND c.slug = %(channel)s"
+            return f"{_FROM}{_OPEN} AND c.slug = %(channel)s"
         return (
-            f" AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
+            f"{_FROM}{_LAST_ATTEMPT}{_OPEN} AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
             " AND d.unknown_since BETWEEN %(since)s AND %(until)s"
         )
 
@@ -199,7 +202,7 @@ def places(which: Chosen, *, after: str = "", limit: int = PAGE) -> list[Place]:
         cursor.execute(
             f"SELECT id, version, closes, since FROM ("
             f"SELECT d.id, d.row_version AS version, {_CLOSES} AS closes,"
-            f" d.unknown_since AS since {_UNKNOWN}{which.sql}) AS u{keyset}"
+            f" d.unknown_since AS since {which.sql}) AS u{keyset}"
             " ORDER BY COALESCE(closes, 'infinity'), since, id LIMIT %(limit)s",
             values,
         )

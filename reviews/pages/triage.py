@@ -19,6 +19,7 @@ from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery, Evidence
 from reviews.assigning import assign
 from reviews.incidents import (
+    GROUPED,
     PAGE,
     Chosen,
     Incident,
@@ -38,6 +39,7 @@ from reviews.plainly import BOUNDARIES
 from reviews.refusals import actor
 from reviews.selecting import select
 
+GROUPS = 20  # incidents shown as cards
 ASKED = 50  # rows listed that are not sent and wait for a person
 ERRORS = ("no answer", "the search failed", "broke off", "no credential", "answered 5", "cannot be")
 
@@ -60,7 +62,10 @@ def triage(request: HttpRequest) -> HttpResponseBase:
     found = places(which, after=request.GET.get("after", ""), limit=PAGE + 1)
     groups = incidents()
     context: dict[str, Any] = {
-        "groups": groups,
+        "groups": groups[:GROUPS],
+        "groups_more": max(0, len(groups) - GROUPS),
+        "grouped": GROUPED,
+        "grouped_all": sum(one.count for one in groups) >= GROUPED,
         "rows": _rows(found[:PAGE]),
         "asked": _asked() if which.whole and "after" not in request.GET else [],
         "which": which,
