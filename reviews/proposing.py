@@ -207,7 +207,21 @@ def _execute(proposal: Proposal, person: Person, now: datetime) -> Proposal:
     _sound(lambda: editing.change(proposal.row, proposal.after, author))
     proposal.stage, proposal.executed_at = Stage.EXECUTED, now
     proposal.save()
+    _void_others(proposal, person, now)
     return proposal
+
+
+def _void_others(proposal: Proposal, person: Person, now: datetime) -> None:
+    """What else waits about this row is about a version that is gone.
+
+    One that somebody answers at this moment is left to them: they wait for the row, and see.
+    """
+    waiting = Proposal.objects.filter(channel=proposal.channel, credential=proposal.credential)
+    for other in waiting.filter(stage=Stage.REQUESTED).select_for_update(
+        skip_locked=True, of=["self"]
+    ):
+        _end(other, Stage.VOID, MOVED, now)
+        tell("proposal_void", person, other)
 
 
 def _sound(act: Callable[[], T]) -> T:

@@ -68,7 +68,7 @@ def _is_less(one: Json, other: Json) -> bool:
 
 _ELSEWHERE = "messages go another way, and keys and searches may mean something else there"
 _BELIEVED = "a search that finds nothing is believed more easily"
-_PROOF = "more answers prove that nothing was accepted, and are tried again"
+_PROOF = "an answer is taken for proof of more than it was"
 _SLACK = "less time is kept between the end of a call and the next worker"
 
 CHANNEL: Mapping[str, Judge] = {

@@ -19,7 +19,7 @@ from reviews.people import Person
 from reviews.proposals import Proposal
 from tests.delivery.senders import desk
 from tests.factories import SENDER, delivery, make_channel, record, sweep
-from tests.ledgers.connections import other_thread, wait_until_blocked
+from tests.ledgers.connections import other_thread, second_connection, wait_until_blocked
 from tests.reviews.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -162,19 +162,21 @@ def test_one_operator_waits_ten_minutes_and_types_the_name(
 
 
 # --- What it is bound to
-def test_a_row_that_moved_meanwhile_makes_it_void(
+def test_a_change_that_is_carried_out_makes_every_other_request_about_the_row_void(
     channel: Channel, olga: Person, bob: Person
 ) -> None:
-    asked = ask(olga, channel, WIDER)
+    asked, elsewhere = ask(olga, channel, WIDER), ask(olga, channel.credential, {"identity": "x"})
     ask(olga, channel, NARROWER)
 
-    with pytest.raises(VoidError, match="it was changed since it was looked at"):
+    with pytest.raises(NotAllowedError, match="is void: what it was about has moved"):
         proposing.approve(bob, asked.pk)
 
     asked.refresh_from_db()
+    elsewhere.refresh_from_db()
     channel.refresh_from_db()
     assert (asked.stage, channel.settings) == (Stage.VOID, {"path": SENDER})
-    assert kinds()[-2:] == ["proposal_void", "refuse"]
+    assert elsewhere.stage == Stage.REQUESTED
+    assert kinds()[-3:] == ["change_channel", "proposal_void", "refuse"]
 
 
 def test_a_change_from_any_other_place_moves_the_row_and_is_in_the_trail(
@@ -190,6 +192,8 @@ def test_a_change_from_any_other_place_moves_the_row_and_is_in_the_trail(
     event = Event.objects.get(kind="change_channel")
     assert event.actor.startswith("sql:")
     assert event.detail == {"channel": "alerts", "fields": ["max_attempts"]}
+    asked.refresh_from_db()
+    assert asked.stage == Stage.VOID
 
 
 def test_what_a_credential_reaches_is_bound_to_the_change_that_takes_it(
@@ -444,8 +448,24 @@ def test_of_two_changes_at_once_the_second_is_void(
     )
 
     channel.refresh_from_db()
-    assert "changed since it was looked at" in told
+    assert "is void: what it was about has moved" in told
     assert channel.max_attempts == 8
+
+
+def test_a_request_that_somebody_answers_at_this_moment_is_waited_for_by_nobody(
+    channel: Channel, olga: Person, bob: Person
+) -> None:
+    """Each would hold what the other waits for; whoever comes second sees that the row moved."""
+    one, other = ask(olga, channel, WIDER), ask(olga, channel, {**WIDER, "max_attempts": 3})
+    with second_connection() as answering:
+        answering.execute("SELECT 1 FROM reviews_proposal WHERE id = %s FOR UPDATE", [other.pk])
+        done = proposing.approve(bob, one.pk)
+
+    with pytest.raises(VoidError, match="it was changed since it was looked at"):
+        proposing.approve(bob, other.pk)
+
+    other.refresh_from_db()
+    assert (done.stage, other.stage) == (Stage.EXECUTED, Stage.VOID)
 
 
 def test_code_that_changes_a_row_by_the_same_function_is_named(channel: Channel) -> None:
