@@ -17,7 +17,8 @@ from delivery.ways import Ways
 from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery, Evidence
-from reviews.assigning import assign
+from reviews.assigning import assign, take_first
+from reviews.gates import CAP
 from reviews.incidents import (
     GROUPED,
     PAGE,
@@ -31,6 +32,7 @@ from reviews.incidents import (
     listed,
     places,
 )
+from reviews.links import to_delivery
 from reviews.pages.deciding import ANY, lacking, to_decision
 from reviews.pages.registry import Menu, may, page
 from reviews.pages.shown import fragment, show
@@ -97,6 +99,17 @@ def triage_take(request: HttpRequest) -> HttpResponseBase:
     assign(list(rows), actor(request))
     messages.success(request, f"{len(rows)} are yours.")
     return HttpResponseRedirect(reverse("admin:triage"))
+
+
+@page("triage_next", "triage/next/", "triage", kind="action")
+def triage_next(request: HttpRequest) -> HttpResponseBase:
+    """I take the most urgent one that nobody has taken, and go to it."""
+    which = listed(request.POST)
+    taken = take_first([place.id for place in places(which, limit=CAP)], actor(request))
+    if taken is None:
+        messages.warning(request, "Somebody has taken each of them. Nothing is left to take.")
+        return HttpResponseRedirect(reverse("admin:triage"))
+    return HttpResponseRedirect(to_delivery(Delivery.objects.get(pk=taken)))
 
 
 @page("triage_select", "triage/select/", kind="action")

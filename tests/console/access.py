@@ -82,6 +82,7 @@ ACCESS: dict[str, Access] = {
     "triage": Access(),
     "triage_news": Access(query={"since": "2026-12-01T00:00:00+00:00"}),
     "triage_take": Access(TRIAGES),
+    "triage_next": Access(TRIAGES),
     "triage_select": Access(DECIDES),
     "delivery": Access(args=("{delivery}",)),
     "delivery_decide": Access(
@@ -90,6 +91,7 @@ ACCESS: dict[str, Access] = {
     "delivery_look": Access(TRIAGES, args=("{delivery}",)),
     "delivery_later": Access(TRIAGES, args=("{delivery}",), form={"minutes": "5"}),
     "delivery_take": Access(TRIAGES, args=("{delivery}",)),
+    "delivery_hand": Access(TRIAGES, args=("{delivery}",), form={"person": "triager"}),
     "run": Access(args=("{run}",)),
     "approvals": Access(),
     "decision": Access(args=("{decision}",)),
