@@ -87,7 +87,7 @@ class ThroughChannel(ChannelFilter):
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display: tuple[str, ...] = (
-        "short_id", "destination", "channel_link", "run_link", "state", "attempt_count", "rule",
+        "short_id", "destination", "state", "channel_link", "run_link", "attempt_count", "rule",
     )  # fmt: skip
     list_filter: ClassVar[tuple[Any, ...]] = (DeliveryStatusFilter, ThroughChannel)
     list_select_related: ClassVar[tuple[str, ...]] = ("message__channel", "message__step__run")
