@@ -9,7 +9,7 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop test crash check lint types django coverage fmt lock
+.PHONY: help setup demo run stop test browser crash check lint types django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -25,14 +25,18 @@ stop: .venv/.runtime ## stop what runs here, and the embedded database of every 
 	@$(PY) -m config.supervisor stop $(dir $(wildcard .data/*/up.lock))
 	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
-test: .venv/.dev ## run the tests but for the whole crash laboratory (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 -m "not laboratory"
+test: .venv/.dev ## run the tests but for the browser and the whole crash laboratory (under 6 minutes)
+	@$(BIN)/pytest -q -n 2 -m "not laboratory and not browser"
+
+browser: .venv/.dev ## see and use every page of the console in a browser (under 3 minutes)
+	@sh .ci/install-browser
+	@$(BIN)/pytest -q -n 2 tests/browser
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
 	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 2 tests/crash
 
-check: lint types django coverage crash ## run all that CI runs (under 20 minutes)
+check: lint types django coverage browser crash ## run all that CI runs (under 20 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"
@@ -60,7 +64,7 @@ coverage: export COVERAGE_FILE := $(CURDIR)/.data/coverage/data
 coverage: .venv/.dev
 	@echo "== tests, with coverage"
 	@mkdir -p .data/coverage && $(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n 2 -m "not laboratory"
+	@$(BIN)/coverage run -m pytest -q -n 2 -m "not laboratory and not browser"
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report
 
