@@ -16,7 +16,7 @@ from django.utils.http import urlencode
 from ledgers.models import Delivery, Run
 from ledgers.states import DeliveryStatus as S
 from reviews.attention import BY_NAME
-from reviews.kinds import Kind
+from reviews.kinds import Kind, Stage
 from reviews.pages.registry import load_pages
 from reviews.records import Decision
 from tests.admin.pages import page, page_of
@@ -29,9 +29,18 @@ LIST_BYTES = 180_000
 BUDGETS = {"overview": 80_000}
 # Statuses in which the scene leaves a delivery.
 SETTLED = (S.PENDING, S.UNKNOWN, S.DELIVERED, S.FAILED, S.CANCELLED)
-FORMS = ("Channel", "Credential", "User", "Group")
-# What the scene leaves at one stage or another.
-DECIDED = (Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.ARRIVED, Kind.SEND_SAME_KEY, "")
+FORMS = ("User", "Group")
+# What the scene leaves, and who looks at it.
+DECIDED = (
+    (Stage.DRAFT, "", "triager"),
+    (Stage.DRAFT, "", "superuser"),
+    (Stage.DRAFT, Kind.SEND_OTHERWISE, "triager"),
+    (Stage.REQUESTED, Kind.SEND_OTHERWISE, "triager"),
+    (Stage.REQUESTED, Kind.SEND_OTHERWISE, "approver"),
+    (Stage.EXECUTED, Kind.LEAVE, "superuser"),
+    (Stage.EXECUTED, Kind.ARRIVED, "superuser"),
+    (Stage.EXECUTED, Kind.SEND_SAME_KEY, "triager"),
+)
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,8 @@ def states() -> Iterator[Address]:
         yield _ours("concern", name)
     for status in SETTLED:
         yield Address(f"delivery {status}", partial(_in, status))
-    for kind in DECIDED:
-        yield Address(f"decision {kind}", partial(_decided, kind))
+    for stage, kind, role in DECIDED:
+        yield Address(f"decision {stage} {kind} {role}", partial(_decided, stage, kind), role)
     for slug in ("paused-by-hand", "keyed", "searched"):
         yield _ours("channel", slug)
     for run in (LONG_RUN, "still-running", "digest-2026-12-01"):
@@ -139,8 +148,9 @@ def _run(run_id: str) -> str:
     return reverse("admin:run", args=[Run.objects.get(run_id=run_id).pk])
 
 
-def _decided(kind: str) -> str:
-    return reverse("admin:decision", args=[Decision.objects.filter(kind=kind).latest("pk").pk])
+def _decided(stage: str, kind: str) -> str:
+    row = Decision.objects.filter(stage=stage, kind=kind).latest("pk")
+    return reverse("admin:decision", args=[row.pk])
 
 
 def _first(model: type[Model], view: str) -> str:

@@ -139,7 +139,11 @@ def _decided() -> None:
     decisions.decide(triager, Wish(Kind.CANCEL, reason="it was a mistake"), [withdrawn])
     keyed = Delivery.objects.get(destination="room:keyed")
     decisions.decide(triager, Wish(Kind.SEND_SAME_KEY, reason="the key protects it"), [keyed])
-    select(triager, {row.pk: row.row_version for row in deliveries("digest-2026-12-01")[3:7]})
+    some = {row.pk: row.row_version for row in deliveries("digest-2026-12-01")[3:7]}
+    filled = select(triager, dict(list(some.items())[:1]))
+    wish = Wish(Kind.SEND_OTHERWISE, reason=reason, **note)
+    decisions.fill(triager, wish, filled.pk)
+    select(triager, some)
 
 
 def _workers() -> None:
