@@ -9,7 +9,8 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop test test-real conformance crash check lint types django coverage fmt lock
+.PHONY: help setup demo run stop test test-real conformance browser crash check lint types django \
+	coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -18,15 +19,15 @@ setup: .venv/.dev ## create .venv with the pinned requirements, for work on the 
 demo: .venv/.runtime ## sample data, three kills that double nothing, and the console
 	@$(PY) manage.py demo
 
-run: .venv/.runtime ## start the console and a worker for real use; Ctrl-C stops both
+run: .venv/.runtime ## start the console, a worker and the watch for real use; Ctrl-C stops all
 	@exec $(PY) manage.py up
 
 stop: .venv/.runtime ## stop what runs here, and the embedded database of every data folder
 	@$(PY) -m config.supervisor stop $(dir $(wildcard .data/*/up.lock))
 	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
-test: .venv/.dev ## run the tests but for the whole crash laboratory (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 -m "not laboratory" --ignore tests/real
+test: .venv/.dev ## run the tests but for browser, real servers and laboratory (under 6 minutes)
+	@$(BIN)/pytest -q -n 2 -m "not laboratory and not browser" --ignore tests/real
 
 test-real: .venv/.dev ## run the adapters against real servers (as root, on Debian)
 	@sh .ci/install-servers
@@ -35,10 +36,15 @@ test-real: .venv/.dev ## run the adapters against real servers (as root, on Debi
 conformance: .venv/.dev ## call every adapter under every fault and count what the peer saw
 	@$(CLEAN) $(PY) -m tests.conformance
 
-crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 tests/crash
+browser: .venv/.dev ## see and use every page of the console in a browser (under 3 minutes)
+	@sh .ci/install-browser
+	@$(BIN)/pytest -q -n 2 tests/browser
 
-check: lint types django coverage crash ## run all that CI runs (under 20 minutes)
+# EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
+crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
+	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 2 tests/crash
+
+check: lint types django coverage conformance test-real browser crash ## run all that CI runs (under 20 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"
@@ -57,6 +63,7 @@ django: .venv/.dev
 	@$(CLEAN) $(PY) manage.py makemigrations --check --dry-run
 	@$(CLEAN) $(PY) manage.py check --fail-level WARNING
 	@$(CLEAN) COUNTERFOIL_MODE=production COUNTERFOIL_ALLOWED_HOSTS=console.example.com \
+		COUNTERFOIL_ALARM_MAIL=oncall@example.com DEFAULT_FROM_EMAIL=counterfoil@example.com \
 		SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
@@ -65,7 +72,7 @@ coverage: export COVERAGE_FILE := $(CURDIR)/.data/coverage/data
 coverage: .venv/.dev
 	@echo "== tests, with coverage"
 	@mkdir -p .data/coverage && $(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n 2 -m "not laboratory"
+	@$(BIN)/coverage run -m pytest -q -n 2 -m "not laboratory and not browser" --ignore tests/real
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report
 

@@ -25,7 +25,7 @@ installation.fresh()
 from django.db import connection, connections, transaction
 
 from ledgers import outbox
-from ledgers.models import Channel, Credential, Delivery, Message, Run, Step
+from ledgers.models import Delivery, Message, Run, Step
 
 BATCH = 50
 CLAIMS = 100
@@ -57,12 +57,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _message() -> Message:
-    credential, _ = Credential.objects.get_or_create(
-        name="benchmark", defaults={"destination_rules": ["*"]}
-    )
-    channel, _ = Channel.objects.get_or_create(
-        slug="claim", defaults={"adapter": "simulator", "credential": credential}
-    )
+    channel = installation.channel("claim", "simulator", {})
     run, _ = Run.objects.get_or_create(run_id=f"claim-{time.time_ns()}", defaults={"agent": "b"})
     step = Step.objects.create(
         run=run, step_id="s", input_hash="-", status="completed", result="null", result_hash="-",

@@ -27,13 +27,13 @@ from django.test import override_settings
 from delivery import agent, tasks
 from delivery.simulator.client import Simulator
 from ledgers import outbox
-from ledgers.models import Channel, Credential
+from ledgers.models import Channel
 
 
 def main() -> None:
     arguments = _arguments()
     with Simulator.start() as recipient:
-        channel = _channel(recipient)
+        channel = installation.channel("latency", "simulator", {"url": recipient.url})
         with _process("deliver"):
             resident = _measure(recipient, channel, arguments.count)
             with mock.patch.object(outbox, "notify"):
@@ -58,18 +58,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=40, help="recordings per way")
     parser.add_argument("--json", action="store_true", help="print one object")
     return parser.parse_args()
-
-
-def _channel(recipient: Simulator) -> Channel:
-    credential, _ = Credential.objects.get_or_create(
-        name="benchmark", defaults={"destination_rules": ["*"]}
-    )
-    return Channel.objects.create(
-        slug=f"latency-{time.time_ns()}",
-        adapter="simulator",
-        credential=credential,
-        settings={"url": recipient.url},
-    )
 
 
 @contextmanager

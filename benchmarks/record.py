@@ -15,7 +15,7 @@ installation.fresh()
 
 
 from delivery import agent
-from ledgers.models import Channel, Credential, Delivery
+from ledgers.models import Channel, Delivery
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000, help="destinations")
     parser.add_argument("--json", action="store_true", help="print one object")
     arguments = parser.parse_args()
-    channel = _channel()
+    channel = installation.channel("record", "webhook", {})
     _record(channel, 100)
     before = _peak_mb()
     began = time.perf_counter()
@@ -42,18 +42,6 @@ def main() -> None:
         print(json.dumps(result))
     else:
         print("\n".join(f"  {name.replace('_', ' '):24} {value}" for name, value in result.items()))
-
-
-def _channel() -> Channel:
-    credential, _ = Credential.objects.get_or_create(
-        name="benchmark", defaults={"destination_rules": ["*"]}
-    )
-    return Channel.objects.create(
-        slug=f"record-{time.time_ns()}",
-        adapter="webhook",
-        credential=credential,
-        settings={"allow_private": True, "allow_http": True},
-    )
 
 
 def _record(channel: Channel, count: int) -> None:

@@ -29,16 +29,17 @@ from delivery import agent
 from delivery.simulator.client import Simulator
 from delivery.worker import Worker
 from ledgers import verify
-from ledgers.models import Channel, Credential, Delivery
+from ledgers.models import Channel, Delivery
 
 CONCURRENCY = 32
 ROUNDS = 3
+LOCAL = {"allow_private": True, "allow_http": True}
 
 
 def main() -> None:
     arguments = _arguments()
     with Simulator.start() as recipient:
-        channel = _channel(recipient)
+        channel = installation.channel("benchmark", "webhook", LOCAL)
         results = [_round(recipient, channel, arguments.count) for _ in range(ROUNDS)]
     best = sorted(results, key=lambda r: r["ratio_to_requests"])[len(results) // 2]
     if arguments.json:
@@ -52,18 +53,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=3000, help="deliveries per round")
     parser.add_argument("--json", action="store_true", help="print one object")
     return parser.parse_args()
-
-
-def _channel(recipient: Simulator) -> Channel:
-    credential, _ = Credential.objects.get_or_create(
-        name="benchmark", defaults={"destination_rules": ["*"]}
-    )
-    return Channel.objects.create(
-        slug=f"benchmark-{time.time_ns()}",
-        adapter="webhook",
-        credential=credential,
-        settings={"allow_private": True, "allow_http": True},
-    )
 
 
 def _round(recipient: Simulator, channel: Channel, count: int) -> dict[str, float]:

@@ -14,6 +14,9 @@ OFF = ("off", "false", "no", "0")
 DAY_S = 86_400
 POSTGRES = "django.db.backends.postgresql"
 DATABASE_RIGHT = "postgres://user:password@host:5432/name, or unset for the embedded PostgreSQL"
+MAIL_RIGHT = (
+    "smtp://host:25, smtp+tls://user:password@host:587 (STARTTLS) or smtp+ssl://user:password@host"
+)
 CACHE_RIGHT = "dbcache://table or redis://host:6379/0, or unset for files in the data folder"
 
 
@@ -120,6 +123,37 @@ class Environment:
         except (ImproperlyConfigured, ValueError):
             raise WrongSettingError(name, "is no address of a cache", CACHE_RIGHT) from None
         return parsed
+
+    def mail(self, name: str) -> dict[str, Any]:
+        """Django's settings for a mail server's address; those of this machine's where unset."""
+        try:
+            parsed: dict[str, Any] = environ.Env.email_url_config(
+                self.text(name, "smtp://localhost")
+            )
+        except (ImproperlyConfigured, ValueError):
+            raise WrongSettingError(name, "is no address of a mail server", MAIL_RIGHT) from None
+        is_smtp = parsed["EMAIL_BACKEND"].endswith(".smtp.EmailBackend")
+        if is_smtp and not parsed["EMAIL_HOST"]:
+            raise WrongSettingError(name, "names no host", MAIL_RIGHT)
+        usual = 465 if parsed.get("EMAIL_USE_SSL") else 587 if parsed.get("EMAIL_USE_TLS") else 25
+        return {
+            "EMAIL_BACKEND": parsed["EMAIL_BACKEND"],
+            "EMAIL_HOST": parsed["EMAIL_HOST"] or "",
+            "EMAIL_PORT": parsed["EMAIL_PORT"] or usual,
+            "EMAIL_HOST_USER": parsed["EMAIL_HOST_USER"] or "",
+            "EMAIL_HOST_PASSWORD": parsed["EMAIL_HOST_PASSWORD"] or "",
+            "EMAIL_USE_TLS": bool(parsed.get("EMAIL_USE_TLS")),
+            "EMAIL_USE_SSL": bool(parsed.get("EMAIL_USE_SSL")),
+            "EMAIL_FILE_PATH": parsed["EMAIL_FILE_PATH"] or None,
+        }
+
+
+def console_url(hosts: Sequence[str], *, production: bool) -> str:
+    """Where browsers probably reach the console; "" where no single name can be told."""
+    if not production:
+        return "http://127.0.0.1:8000/"
+    host = hosts[0]
+    return "" if host.startswith((".", "*")) else f"https://{host}/"
 
 
 def _check_readable(name: str, path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 
 from config import databases, secret_key
-from config.environment import DAY_S, Environment, WrongSettingError
+from config.environment import DAY_S, Environment, WrongSettingError, console_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -161,6 +161,28 @@ COUNTERFOIL_APPROVERS: int = env.whole("COUNTERFOIL_APPROVERS", 2, least=1, most
 COUNTERFOIL_UNDO_S: float = env.number("COUNTERFOIL_UNDO_S", 30, least=0, most=DAY_S)
 # How old what the destination showed may be when somebody decides to send again.
 COUNTERFOIL_EVIDENCE_S: float = env.number("COUNTERFOIL_EVIDENCE_S", 900, least=0, most=7 * DAY_S)
+
+# --- Alarms -----------------------------------------------------------------------------------
+# Addresses, and a URL, that `manage.py watch --push` tells what is wrong.
+COUNTERFOIL_ALARM_MAIL: list[str] = env.names("COUNTERFOIL_ALARM_MAIL")
+COUNTERFOIL_ALARM_WEBHOOK: str = env.text("COUNTERFOIL_ALARM_WEBHOOK")
+# Signs what the webhook gets.
+COUNTERFOIL_ALARM_WEBHOOK_SECRET: str = env.text("COUNTERFOIL_ALARM_WEBHOOK_SECRET")
+# Where browsers reach the console; links in alarms begin with it.
+COUNTERFOIL_CONSOLE_URL: str = env.text("COUNTERFOIL_CONSOLE_URL") or console_url(
+    ALLOWED_HOSTS, production=_production
+)
+_mail = env.mail("EMAIL_URL")
+EMAIL_BACKEND: str = _mail["EMAIL_BACKEND"]
+EMAIL_HOST: str = _mail["EMAIL_HOST"]
+EMAIL_PORT: int = _mail["EMAIL_PORT"]
+EMAIL_HOST_USER: str = _mail["EMAIL_HOST_USER"]
+EMAIL_HOST_PASSWORD: str = _mail["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS: bool = _mail["EMAIL_USE_TLS"]
+EMAIL_USE_SSL: bool = _mail["EMAIL_USE_SSL"]
+EMAIL_FILE_PATH: str | None = _mail["EMAIL_FILE_PATH"]
+EMAIL_TIMEOUT = 10  # seconds, for each step of handing a mail over
+DEFAULT_FROM_EMAIL: str = env.text("DEFAULT_FROM_EMAIL", "counterfoil@localhost")
 
 # --- Language and time -----------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"

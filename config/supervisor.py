@@ -189,7 +189,7 @@ def _programs(text: str) -> list[Program]:
 def _stop_all(folders: Sequence[Path]) -> None:
     for folder in folders:
         if stop(folder):
-            sys.stdout.write(f"{folder}: web and worker stopped\n")
+            sys.stdout.write(f"{folder}: console, worker and watch stopped\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ class DeliveryConfig(AppConfig):
 
     def ready(self) -> None:
         from delivery import checks, policy  # noqa: F401, PLC0415  registers the system checks
+        from delivery.watch import vetting  # noqa: F401, PLC0415  registers those of alarms
         from ledgers.models import Channel  # noqa: PLC0415  models are not ready on import
 
         Channel.objections.append(policy.objections)

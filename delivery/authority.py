@@ -29,6 +29,21 @@ def _allows(rule: str, destination: str) -> bool:
     return destination == rule
 
 
+def covered_by(rule: str, rules: Iterable[str]) -> bool:
+    """Whether every destination that this rule allows is allowed by one of these already."""
+    return any(_covers(wide, rule) for wide in rules)
+
+
+def _covers(wide: str, rule: str) -> bool:
+    if wide in {rule, "*"}:
+        return True
+    if rule.startswith("*"):  # of a domain, or of everything: no narrower pattern covers those
+        return False
+    if rule.endswith("*"):
+        return wide.endswith("*") and rule[:-1].startswith(wide[:-1])
+    return _allows(wide, rule)
+
+
 def rule_complaints(rules: object) -> list[str]:
     """What is wrong with a credential's destination rules, in words an operator can act on."""
     if not isinstance(rules, list) or not all(isinstance(rule, str) and rule for rule in rules):

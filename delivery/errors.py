@@ -56,3 +56,11 @@ class BadReceiptError(DeliveryError):
 
 class ForgedReceiptError(BadReceiptError):
     """A report that is not proven to come from the provider; nothing it says was believed."""
+
+
+class EditError(DeliveryError):
+    """A channel or credential cannot be changed like this; nothing was. Names the field, if one."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}" if field else text)
+        self.field = field

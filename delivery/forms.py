@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.forms.fields import InvalidJSONInput
-from django.utils import timezone
 
 from delivery.authority import rule_complaints
 from delivery.channels.registry import ADAPTERS
@@ -88,6 +87,8 @@ class ChannelForm(forms.ModelForm):
     """A channel, with every complaint at the field that it is about."""
 
     adapter = forms.ChoiceField(choices=[(name, name) for name in ADAPTERS])
+    # By its name: that is what a proposed change shows to whoever is to approve it.
+    credential = forms.ModelChoiceField(Credential.objects.all(), to_field_name="name")
     settings = JsonField(
         required=False,
         encoder=Indented,
@@ -102,13 +103,11 @@ class ChannelForm(forms.ModelForm):
     lease_s = _seconds("Lease", "How long a worker holds a delivery: more than both together.")
     retry_schedule = _schedule("Pauses after attempts that are known not to have been accepted.")
     look_up_schedule = _schedule("When to search after an attempt that may have been accepted.")
-    paused = forms.BooleanField(
-        required=False, help_text="Nothing new is sent through it; what is owed waits."
-    )
 
     class Meta:
         model = Channel
-        exclude = ("paused_at", "created_at")  # noqa: DJ006  the admin names the fields it shows
+        # A pause is a switch (`delivery.switches`), and no field of a form.
+        exclude = ("paused_at", "pause_reason", "created_at")  # noqa: DJ006  all others
         field_classes = {"scopes_required": JsonField}
         help_texts = {"max_attempts": ATTEMPTS}
 
@@ -117,15 +116,15 @@ class ChannelForm(forms.ModelForm):
         if self.instance.pk is None:
             for name in DECLARED:
                 self.initial.setdefault(name, getattr(self.instance, name))
-        if "scopes_required" in self.fields:
-            self.fields["scopes_required"].widget.attrs["rows"] = 2
-        self.fields["paused"].initial = self.instance.paused_at is not None
+        else:
+            self.initial["credential"] = self.instance.credential
+            # The slug is part of identities: once a message went through it, it never changes.
+            self.fields["slug"].disabled = self.instance.messages.exists()
+        self.fields["scopes_required"].widget.attrs["rows"] = 2
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         _check_texts(self, "scopes_required", cleaned)
-        if cleaned.get("paused") and not cleaned.get("pause_reason"):
-            self.add_error("pause_reason", "Say why it is paused: others will ask.")
         if cleaned.get("rate_per_s") is not None and cleaned["rate_per_s"] < 0:
             self.add_error("rate_per_s", "Write 0 for no limit, or a number above it.")
         return cleaned
@@ -135,19 +134,22 @@ class ChannelForm(forms.ModelForm):
         super()._post_clean()  # type: ignore[misc]  # not in the stubs
         if self.errors:
             return
-        self.instance.paused_at = self._paused_at()
         for field, texts in objections(self.instance).items():
             for text in texts:
                 self.add_error(field if field in self.fields else None, text)
 
-    def _paused_at(self) -> Any:
-        if not self.cleaned_data.get("paused"):
-            return None
-        return self.instance.paused_at or timezone.now()
-
 
 class CredentialForm(forms.ModelForm):
     """A credential: a reference to a secret, and how far it reaches."""
+
+    accept_secret = forms.BooleanField(
+        required=False,
+        label="Take the secret that is there now",
+        help_text=(
+            "Its fingerprint is forgotten, and the next use remembers that of whatever secret the"
+            " reference leads to. Without it a secret that was replaced holds what is owed."
+        ),
+    )
 
     class Meta:
         model = Credential

@@ -1,4 +1,7 @@
-"""Workers as they report themselves, and what they share. What they work on is in `ledgers`."""
+"""Workers as they report themselves, what they share, and what the watch over them keeps.
+
+What they work on is in `ledgers`.
+"""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -43,3 +46,64 @@ class ChannelMeter(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tokens:.1f} tokens"
+
+
+class Watch(models.Model):
+    """The one row that watches take in turn: whoever holds it writes the alarms."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    # The moment of the newest figures that were kept. Older ones, of a slower watch, are dropped.
+    seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (models.CheckConstraint(name="watch_is_one_row", condition=models.Q(id=1)),)
+
+    def __str__(self) -> str:
+        return f"last look at {self.seen_at}"
+
+
+class AlarmRow(models.Model):
+    """How one check stands for one channel; see `delivery.watch.alarms.Alarm`."""
+
+    check_name = models.CharField(max_length=40)
+    channel = models.CharField(max_length=60, blank=True)  # a slug; empty for the whole
+    state = models.CharField(max_length=10)
+    since = models.DateTimeField(null=True)
+    sentence = models.TextField(blank=True)
+    better_since = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    serial = models.PositiveIntegerField(default=0)
+    returns = models.PositiveIntegerField(default=0)
+    newest = models.DateTimeField(null=True)
+    raised_at = models.DateTimeField(null=True)
+    told = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (
+            # Two watches make one alarm of what they both see.
+            models.UniqueConstraint(fields=("check_name", "channel"), name="alarm_once"),
+            models.CheckConstraint(
+                name="alarm_state_known", condition=models.Q(state__in=("ok", "late", "red"))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.check_name} {self.channel} {self.state}".replace("  ", " ")
+
+
+class AlarmWay(models.Model):
+    """One way to a person: an address, or the webhook. Leased by the watch that uses it now."""
+
+    name = models.CharField(max_length=300, primary_key=True)
+    lease_until = models.DateTimeField(db_default=Now())
+    fence = models.PositiveBigIntegerField(default=0)
+    # Not before: after an acceptance, so that what follows is told together; after a failure, to
+    # back off.
+    next_at = models.DateTimeField(db_default=Now())
+    failures = models.PositiveIntegerField(default=0)  # since the last acceptance
+    accepted_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -21,13 +21,25 @@ WOKEN = 5_000
 PAUSED, HELD = "channel paused", "everything is held"
 
 
+def reason_of(text: str) -> str:
+    """A reason as it is kept.
+
+    Raises:
+        SwitchError: it is none.
+    """
+    reason = " ".join(text.split())
+    if not reason or not reason.isprintable() or len(reason) > MAX_REASON:
+        raise SwitchError(f"Say why, in 1 to {MAX_REASON} characters: others will ask.")
+    return reason
+
+
 def pause(channel: Channel, reason: str, actor: str) -> None:
     """Send nothing new through this channel until it is resumed.
 
     Raises:
         SwitchError: no reason, or somebody paused it already.
     """
-    why = _reason(reason)
+    why = reason_of(reason)
     with transaction.atomic():
         rows = Channel.objects.filter(pk=channel.pk, paused_at=None)
         # Zero rows: somebody else was quicker, and their reason stays.
@@ -48,7 +60,7 @@ def resume(channel: Channel, seen: datetime | None, reason: str, actor: str) -> 
     Raises:
         SwitchError: no reason, or it is not paused as it was when the operator looked.
     """
-    why = _reason(reason)
+    why = reason_of(reason)
     with transaction.atomic():
         rows = Channel.objects.filter(pk=channel.pk, paused_at=seen, paused_at__isnull=False)
         if not rows.update(paused_at=None, pause_reason=""):
@@ -66,7 +78,7 @@ def hold(reason: str, actor: str) -> None:
     Raises:
         SwitchError: no reason, or everything is held already.
     """
-    why = _reason(reason)
+    why = reason_of(reason)
     with transaction.atomic():
         rows = Installation.objects.filter(held_at=None)
         if not rows.update(held_at=ClockTimestamp(), held_reason=why):
@@ -80,7 +92,7 @@ def release(seen: datetime | None, reason: str, actor: str) -> None:
     Raises:
         SwitchError: no reason, or it is not held as it was when the operator looked.
     """
-    why = _reason(reason)
+    why = reason_of(reason)
     with transaction.atomic():
         rows = Installation.objects.filter(held_at=seen, held_at__isnull=False)
         if not rows.update(held_at=None, held_reason=""):
@@ -89,13 +101,6 @@ def release(seen: datetime | None, reason: str, actor: str) -> None:
             )
         log("release_all", actor, detail={"reason": why})
         _wake(list(Channel.objects.values_list("pk", flat=True)), HELD)
-
-
-def _reason(text: str) -> str:
-    reason = " ".join(text.split())
-    if not reason or not reason.isprintable() or len(reason) > MAX_REASON:
-        raise SwitchError(f"Say why, in 1 to {MAX_REASON} characters: others will ask.")
-    return reason
 
 
 def _wake(channels: list[int], held_by: str) -> None:

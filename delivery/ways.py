@@ -75,7 +75,7 @@ def _credential_mark(credential: Credential) -> tuple[str, str]:
     """The fingerprint of the secret that is there now, and what speaks against using it.
 
     The first use remembers it. Another secret may be another account, with other destinations
-    and other keys: what is owed waits until a person has saved the credential again.
+    and other keys: what is owed waits until people have agreed to take it.
     """
     try:
         secret = read_secret(credential.secret_ref)
@@ -87,7 +87,7 @@ def _credential_mark(credential: Credential) -> tuple[str, str]:
     elif credential.fingerprint != mark:
         return mark, (
             f"credential {credential.name} is of another identity than before, or was renewed:"
-            " save it again if it is of the same account"
+            " on its page people may agree to take it, if it is of the same account"
         )
     return mark, ""
 

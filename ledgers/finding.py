@@ -6,10 +6,11 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from ledgers.errors import NotFoundError
-from ledgers.models import Delivery
+from ledgers.models import Delivery, Run
 
 SHORTEST_PREFIX = 4  # hex digits
 NAMED = 5  # candidates that an error lists
+MEANT = 2_000  # deliveries that are found first, and then shown
 
 
 def matching(text: str) -> QuerySet[Delivery]:
@@ -23,6 +24,40 @@ def matching(text: str) -> QuerySet[Delivery]:
     exact = Q(idempotency_key=text) | Q(recognizer=text.lower()) | Q(provider_message_id=text)
     begins = _begins_with(text)
     return Delivery.objects.filter(exact | begins if begins else exact)
+
+
+def sought(term: str) -> Q:
+    """The deliveries that a person means who types this into a search, by the term's shape.
+
+    Each is served by an index of its own; they are tried in this order.
+
+    Args:
+        term: what `matching` knows; a run's id; `@acme.test`, the domain of a destination or its
+            beginning; or the beginning of a destination.
+    """
+    if named := list(matching(term).values_list("pk", flat=True)[:MEANT]):
+        return Q(pk__in=named)
+    if run := Run.objects.filter(run_id=term).values_list("pk", flat=True).first():
+        return Q(message__step__run=run)
+    domain = Q(destination__domain__startswith=term.removeprefix("@").lower())
+    if term.startswith("@"):
+        return _found_first(domain)
+    destination = Q(destination__startswith=term)
+    return _found_first(destination | domain if _may_be_a_domain(term) else destination)
+
+
+def _found_first(condition: Q) -> Q:
+    """The condition as the ids it finds, where they are few.
+
+    Asked for the latest rows that meet it, PostgreSQL reads the table from its end and hopes to
+    meet them soon. That is right for what is common; for what is rare it reads a million rows.
+    """
+    ids = list(Delivery.objects.order_by().filter(condition).values_list("pk", flat=True)[:MEANT])
+    return Q(pk__in=ids) if len(ids) < MEANT else condition
+
+
+def _may_be_a_domain(term: str) -> bool:
+    return "." in term and not set(term) & set("@/:+ ")
 
 
 def _begins_with(text: str) -> Q | None:

@@ -9,9 +9,10 @@ from typing import Literal
 
 from django.db import connection
 
+from delivery.silence import GRACE_S, OVERDUE
+
 COUNTED = 1_000
-LISTED = 200
-GRACE_S = 60  # a delivery that is due waits no longer than this where a worker is well
+LISTED = 100
 
 _CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 
@@ -72,10 +73,7 @@ CONCERNS: tuple[Concern, ...] = (
         "overdue", "Overdue", "silent",
         f"due for more than {GRACE_S} s, and no worker has taken it",
         "bad", "owed since",
-        "ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id"
-        " WHERE o.channel_id = ANY (ARRAY(SELECT id FROM ledgers_channel)) AND NOT o.leased"
-        f" AND o.due_at < (SELECT clock_timestamp()) - interval '{GRACE_S} seconds'",
-        "d.created_at",
+        OVERDUE, "d.created_at",
     ),
     Concern(
         "stuck", "Stuck leases", "silent",
@@ -119,11 +117,18 @@ def counts() -> list[Count]:
     return [Count(one, *found[n]) for n, one in enumerate(CONCERNS)]
 
 
-def rows_of(concern: Concern) -> list[tuple[int, datetime]]:
-    """Ids of the first rows of a concern, each with its moment."""
+_THROUGH = """ AND EXISTS (SELECT 1 FROM ledgers_message tm
+    JOIN ledgers_channel tc ON tc.id = tm.channel_id
+    WHERE tm.id = d.message_id AND tc.slug = %(channel)s)"""
+
+
+def rows_of(concern: Concern, channel: str | None = None) -> list[tuple[int, datetime]]:
+    """Ids of the first rows of a concern, of one channel or of all, each with its moment."""
+    through = "" if channel is None else _THROUGH
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT d.id, {concern.since} AS since FROM {concern.rows} ORDER BY 2, 1"
-            f" LIMIT {LISTED}"
+            f"SELECT d.id, {concern.since} AS since FROM {concern.rows}{through} ORDER BY 2, 1"
+            f" LIMIT {LISTED}",
+            {"channel": channel},
         )
         return list(cursor.fetchall())

@@ -40,7 +40,22 @@ def rows(events: QuerySet[Event]) -> Iterator[Row]:
         "pk", "at", "kind", "actor", "run_name", "delivery_name", "destination", "channel",
         "from_status", "to_status", "rule", "attempt_number", "authority", "detail",
     )  # fmt: skip
-    return (_row(dict(found)) for found in named.iterator(chunk_size=CHUNK))
+    return (_row(dict(found)) for found in _in_chunks(named, "pk"))
+
+
+def _in_chunks(found: QuerySet[Any, Any], key: str, *, backwards: bool = True) -> Iterator[Row]:
+    """Rows in the order of their ids, some at a time, each lot after the last of the one before.
+
+    A cursor outside a transaction would first put the whole answer aside, and keep its reader
+    waiting for that.
+    """
+    after = "pk__lt" if backwards else "pk__gt"
+    ordered = rest = found.order_by("-pk" if backwards else "pk")
+    while lot := list(rest[:CHUNK]):
+        yield from lot
+        if len(lot) < CHUNK:
+            return
+        rest = ordered.filter(**{after: lot[-1][key]})
 
 
 def _row(found: Row) -> Row:
@@ -151,7 +166,7 @@ def _manifest(asked: Row, hashes: dict[str, str]) -> Row:
 
 
 def _values(found: QuerySet[Any], hidden: tuple[str, ...]) -> Iterator[Row]:
-    for row in found.order_by("pk").values().iterator(chunk_size=CHUNK):
+    for row in _in_chunks(found.values(), "id", backwards=False):
         for name in hidden:
             row[f"{name}_sha256"] = hashlib.sha256(row.pop(name).encode()).hexdigest()
         yield row

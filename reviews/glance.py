@@ -5,8 +5,9 @@ from datetime import datetime
 
 from django.db import connection
 
+from delivery.silence import SILENT_S
+
 COUNTED = 1_000  # more than that is shown as "999+"
-SILENT_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ SELECT clock_timestamp(),
     (SELECT max(beat_at) FROM delivery_worker),
     (SELECT count(*) FROM reviews_decision WHERE stage = 'requested'
         AND expires_at > clock_timestamp())
+        + (SELECT count(*) FROM reviews_proposal WHERE stage = 'requested'
+            AND expires_at > clock_timestamp())
 FROM ledgers_installation i"""
 
 

@@ -29,14 +29,16 @@ _CLOSES = """CASE WHEN m.contract->>'key' IS NOT NULL AND d.key_first_used_at
             - c.margin_s) > %(now)s
     THEN d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8
         - c.deadline_s - c.margin_s) END"""
-_UNKNOWN = """
+_FROM = """
 FROM ledgers_delivery d
 JOIN ledgers_message m ON m.id = d.message_id
-JOIN ledgers_channel c ON c.id = m.channel_id
+JOIN ledgers_channel c ON c.id = m.channel_id"""
+_LAST_ATTEMPT = """
 LEFT JOIN LATERAL (
     SELECT t.outcome, t.phase FROM ledgers_attempt t WHERE t.delivery_id = d.id
     ORDER BY t.number DESC LIMIT 1
-) AS a ON true
+) AS a ON true"""
+_OPEN = """
 WHERE d.status = 'unknown' AND d.decision <> 'leave'"""
 
 
@@ -88,7 +90,7 @@ def _incident(row: tuple[Any, ...]) -> Incident:
 _INCIDENTS = f"""
 WITH u AS (
     SELECT d.id, d.unknown_since, c.slug, {_BOUNDARY} AS boundary, {_CLOSES} AS closes
-    {_UNKNOWN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
+    {_FROM}{_LAST_ATTEMPT}{_OPEN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
 ),
 gaps AS (
     SELECT u.*, (unknown_since - lag(unknown_since) OVER w > interval '15 minutes')::int AS starts
@@ -106,20 +108,24 @@ GROUP BY s.slug, s.boundary, s.span ORDER BY min(s.closes) NULLS LAST, min(s.unk
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which unknown deliveries: all (`whole`), those of one incident, or none."""
+    """Which unknown deliveries: all (`whole`), of one channel, of one incident, or none."""
 
     channel: str = ""
     boundary: str = ""
     since: datetime | None = None
     until: datetime | None = None
     whole: bool = False
+    all_of_channel: bool = False
 
     @property
     def sql(self) -> str:
+        """From `FROM` to `WHERE`. All of them are ordered without a look at their attempts."""
         if self.whole:
-            return ""
+            return f"{_FROM}{_OPEN}"
+        if self.all_of_channel:
+            return f"{_FROM}{_OPEN} AND c.slug = %(channel)s"
         return (
-            f" AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
+            f"{_FROM}{_LAST_ATTEMPT}{_OPEN} AND c.slug = %(channel)s AND {_BOUNDARY} = %(boundary)s"
             " AND d.unknown_since BETWEEN %(since)s AND %(until)s"
         )
 
@@ -143,6 +149,17 @@ def chosen(fields: Any) -> Chosen:
     if set(given) != set(FIELDS) or since is None or until is None or not plain:
         return NOTHING
     return Chosen(given["channel"], given["boundary"], since, until)
+
+
+def listed(fields: Any) -> Chosen:
+    """What the address of a list chooses: as `chosen`, or all of one channel.
+
+    Not for a decision, which is about an incident.
+    """
+    given = [name for name in FIELDS if name in fields]
+    if given == ["channel"] and "\x00" not in fields["channel"]:
+        return Chosen(fields["channel"], all_of_channel=True)
+    return chosen(fields)
 
 
 def _moment(text: str) -> datetime | None:
@@ -185,7 +202,7 @@ def places(which: Chosen, *, after: str = "", limit: int = PAGE) -> list[Place]:
         cursor.execute(
             f"SELECT id, version, closes, since FROM ("
             f"SELECT d.id, d.row_version AS version, {_CLOSES} AS closes,"
-            f" d.unknown_since AS since {_UNKNOWN}{which.sql}) AS u{keyset}"
+            f" d.unknown_since AS since {which.sql}) AS u{keyset}"
             " ORDER BY COALESCE(closes, 'infinity'), since, id LIMIT %(limit)s",
             values,
         )

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from delivery.models import Worker
+from delivery.silence import SILENT_S
 from ledgers.clock import database_now
-from reviews.glance import SILENT_S
 
 SHOWN = 12
 SKEWED_S = 5.0

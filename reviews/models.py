@@ -5,9 +5,10 @@ Permissions need a model to hang on; `Console` has no table.
 
 from django.db import models
 
+from reviews.proposals import Proposal
 from reviews.records import Assignment, DecidedRow, Decision
 
-__all__ = ["Assignment", "Console", "DecidedRow", "Decision"]
+__all__ = ["Assignment", "Console", "DecidedRow", "Decision", "Proposal"]
 
 
 class Console(models.Model):
@@ -23,6 +24,7 @@ class Console(models.Model):
             ("decide", "decide what one person may decide, request what takes two"),
             ("approve", "approve or refuse what another person requested"),
             ("operate_channels", "pause and resume channels, and hold everything"),
+            ("edit_channels", "change channels and credentials, request what takes two people"),
             ("export_trail", "export the trail"),
         )
 

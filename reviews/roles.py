@@ -36,10 +36,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "operator-admin": (
         *SEES,
         "reviews.operate_channels",
-        "ledgers.add_channel",
-        "ledgers.change_channel",
-        "ledgers.add_credential",
-        "ledgers.change_credential",
+        "reviews.edit_channels",
     ),
     # Looks at everything and takes it away to be checked; changes nothing.
     "auditor": (*SEES, *CONTENTS, "reviews.export_trail"),

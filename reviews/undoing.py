@@ -1,8 +1,9 @@
 """Taking a decision back while nothing has left because of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ledgers import evidence, moves, rulings
+from ledgers.errors import LostWriteError
 from ledgers.moves import Change, Held
 from ledgers.rulings import Before, By
 from ledgers.states import DeliveryStatus
@@ -43,7 +44,8 @@ def _restore_ended(rows: Sequence[DecidedRow], by: By) -> set[int]:
     for status, finish in FINISHES.items():
         ended = [held[row_id] for row_id, row in mine.items() if row.status == status]
         done |= finish([_undone(one, by) for one in ended])
-    return {mine[row_id].pk for row_id in done}
+    _check_all(done, mine)
+    return {row.pk for row in mine.values()}
 
 
 def _remove_generation(rows: Sequence[DecidedRow], by: By) -> set[int]:
@@ -53,10 +55,19 @@ def _remove_generation(rows: Sequence[DecidedRow], by: By) -> set[int]:
     taken = rulings.take_back([Before(o.id, o.version, "", None) for o in held.values()], by)
     evidence.withdraw(taken, by.actor, "the decision was taken back")
     fresh = moves.hold(taken)
-    gone = moves.cancel([_undone(fresh[row_id], by) for row_id in sorted(taken)])
-    older = moves.hold(made[pk].delivery_id for pk in gone if not made[pk].withdrawn_before)
-    rulings.permit({one.id: one.version for one in older.values()}, by)
-    return {made[pk].pk for pk in gone}
+    _check_all(moves.cancel([_undone(fresh[row_id], by) for row_id in sorted(taken)]), taken)
+    bound = sorted(made[pk].delivery_id for pk in taken if not made[pk].withdrawn_before)
+    older = moves.hold(bound)
+    doubtful = [older[pk] for pk in bound if older[pk].status == DeliveryStatus.UNKNOWN]
+    freed = rulings.permit({one.id: one.version for one in doubtful}, by)
+    _check_all(freed, [one.id for one in doubtful])
+    return {made[pk].pk for pk in taken}
+
+
+def _check_all(done: set[int], wanted: Collection[int]) -> None:
+    """What was in time and is held can be restored, unless a statement of it was lost."""
+    if done != set(wanted):
+        raise LostWriteError(f"{len(done)} of {len(wanted)} deliveries were restored by an undo")
 
 
 def _undone(row: Held, by: By) -> Change:

@@ -76,11 +76,20 @@ def pytest_make_collect_report(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for report in terminalreporter.stats.get("skipped", []):
-        if not hasattr(report, "wasxfail"):
-            terminalreporter.write_line(f"skipped: {report.nodeid}: {_why(report)}")
+    for why, skipped in _by_reason(terminalreporter).items():
+        what = skipped[0] if len(skipped) == 1 else f"{len(skipped)} tests"
+        terminalreporter.write_line(f"skipped: {what}: {why}")
     for name, total in sorted(_counted(terminalreporter).items()):
         terminalreporter.write_line(f"{name}: {total:,}")
+
+
+def _by_reason(terminalreporter: pytest.TerminalReporter) -> dict[str, list[str]]:
+    """What was skipped: one line for all that miss the same thing."""
+    skipped: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        if not hasattr(report, "wasxfail"):
+            skipped.setdefault(_why(report), []).append(report.nodeid)
+    return skipped
 
 
 def _counted(terminalreporter: pytest.TerminalReporter) -> Counter[str]:

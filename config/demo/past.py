@@ -88,11 +88,11 @@ def the_past(recipient: Simulator) -> Iterator[Past]:
 
 
 def _return() -> None:
-    """The true clock again, for this session and for every other."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"RESET search_path; RESET synchronous_commit; SET {SCHEMA}.behind = '0 seconds'"
-        )
+    """The true clock again, for every session.
+
+    This one ends, in whatever state an error or Ctrl-C has left it.
+    """
+    connection.close()
     _lead_defaults(f"{SCHEMA}.clock_timestamp()", _TRUE)
     with connection.cursor() as cursor:
         cursor.execute(f"DROP SCHEMA {SCHEMA} CASCADE")

@@ -6,7 +6,6 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from config.demo.day.cast import APPROVER, OPERATOR_ADMIN, ROLES, TRIAGER
-from config.demo.day.open import CLOSES_IN
 from config.management.commands.up import OPERATOR
 from ledgers.models import Delivery
 
@@ -35,7 +34,7 @@ def greeting(address: tuple[str, int], password: str, drill: str) -> str:
         f"          {READERS} look on; the same password for all\n"
         f"Look at:  38 texts that may have arrived, one decision  {site}{triage}\n"
         f"          a request that waits for a second person      {site}{approvals}\n"
-        f"          a key that protects for {CLOSES_IN} minutes more       {site}{_closing()}\n"
+        f"          a key that stops protecting in half an hour   {site}{_closing()}\n"
         f"Practise: {drill}\n"
         "Ctrl-C stops the console, the worker and the recipient. The next demo begins anew."
     )

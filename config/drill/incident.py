@@ -3,9 +3,11 @@
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from config.demo.processes import end, first_line, started
+from config.demo.processes import end, first_line, kill, started
 from config.drill.kinds import Fate, Kind
 from delivery import agent
 from delivery.simulator.client import Simulator
@@ -14,6 +16,7 @@ from ledgers.trail import log
 
 AGENT = "practice"
 ALERT = "practice_alert"  # the event from which it is counted how long a decision took
+HELD = "practised"  # the signal for which a killed worker's submissions wait
 LEASE_S, DEADLINE_S, MARGIN_S = 3.0, 1.0, 0.5
 PATIENCE_S, LOOK_S = 90.0, 0.2
 TEXT = "Practice: the lift in your building is checked tomorrow at 10:00."
@@ -47,33 +50,64 @@ def practice_channel(kind: Kind, url: str, tag: str) -> Channel:
     )
 
 
-def stage(plan: Sequence[Fate], channel: Channel, recipient: Simulator, folder: Path) -> Run:
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where it happens. `folder`: where the workers' log goes."""
+
+    channel: Channel
+    recipient: Simulator
+    folder: Path
+
+
+def stage(kind: Kind, plan: Sequence[Fate], scene: Scene) -> Run:
     """Let it happen, and wait until machines have done what they can.
 
     Args:
+        kind: of incident.
         plan: what happens to whom.
-        channel: the way out, which leads to `recipient`.
-        recipient: does to each message what its fate is.
-        folder: where the worker's log goes.
+        scene: where.
 
     Raises:
         TimeoutError: machines are not at rest.
     """
     for fate in plan:
-        recipient.behave(fate.to, "accept_and_reset" if fate.arrives else "reset")
+        scene.recipient.behave(fate.to, _treatment(kind, fate))
+    submitted = scene.recipient.submissions() + len(plan)  # once all are
+    run = _record(plan, scene.channel)
+    with (scene.folder / "drill.log").open("ab") as file:
+        if kind.kill:
+            _kill_a_worker(scene.recipient, submitted, file)
+        # A worker of its own, beside those that are there: whoever claims it sends it.
+        with started(file, "manage.py", "deliver") as worker:
+            first_line(worker)
+            _wait_for_rest(run.run_id)
+            end(worker)
+    scene.recipient.release(HELD)
+    log(ALERT, AGENT, run=run, detail={"deliveries": len(plan)})
+    return run
+
+
+def _treatment(kind: Kind, fate: Fate) -> object:
+    if kind.kill:
+        return {"do": "accept_and_wait", "effect": fate.arrives, "signal": HELD}
+    return "accept_and_reset" if fate.arrives else "reset"
+
+
+def _record(plan: Sequence[Fate], channel: Channel) -> Run:
     name = f"{AGENT}-{secrets.token_hex(4)}"
     with agent.run(name, agent=AGENT) as run:
         step = run.step("tell", input={"of": name})
         to = [fate.to for fate in plan]
         step.complete({"told": len(to)}, [agent.Message("notice", channel.slug, to, TEXT)])
-    # A worker of its own, beside those that are there: whoever claims it sends it.
-    with (folder / "drill.log").open("ab") as file, started(file, "manage.py", "deliver") as worker:
+    return Run.objects.get(run_id=name)
+
+
+def _kill_a_worker(recipient: Simulator, submissions: int, file: IO[bytes]) -> None:
+    """SIGKILL, once all is submitted; what another worker has claimed runs into its deadline."""
+    with started(file, "manage.py", "deliver") as worker:
         first_line(worker)
-        _wait_for_rest(name)
-        end(worker)
-    row = Run.objects.get(run_id=name)
-    log(ALERT, AGENT, run=row, detail={"deliveries": len(plan)})
-    return row
+        recipient.wait_for("submissions", submissions, timeout_s=PATIENCE_S)
+        kill(worker)
 
 
 def _wait_for_rest(run_id: str) -> None:

@@ -13,7 +13,8 @@ class Kind:
 
     `arrive`: the share of messages that the recipient acts on before it hangs up; the others it
     drops. `search`: whether the destination can be searched, so that a machine finds out as far
-    as it can and a person decides about the rest.
+    as it can and a person decides about the rest. `kill`: a worker is killed while it waits for
+    the answers.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Kind:
     count: int
     arrive: float
     search: bool = False
+    kill: bool = False
 
 
 KINDS = {
@@ -29,6 +31,13 @@ KINDS = {
         Kind("arrived", "the recipient takes all of them and hangs up before it answers", 3, 1.0),
         Kind("lost", "the recipient hangs up on all of them and has none", 3, 0.0),
         Kind("mixed", "some arrive and some do not, and all look alike", 6, 0.5),
+        Kind(
+            "killed",
+            "a worker is killed before the answers come",
+            4,
+            0.5,
+            kill=True,
+        ),
         Kind("absent", "none arrive, and a complete search proves it", 3, 0.0, search=True),
         Kind("flood", "an outage: 30 at once, of which nearly all arrive", 30, 0.9),
     )

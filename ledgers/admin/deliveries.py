@@ -1,27 +1,32 @@
 """The delivery ledger: messages, their deliveries, and what is queued of them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from ledgers.admin.reading import OfDelivery, ReadOnlyAdmin, StatusFilter
+from ledgers.admin.reading import ChannelFilter, OfDelivery, ReadOnlyAdmin, StatusFilter
 from ledgers.admin.tables import ROWS_SHOWN, as_json, content, facts, link, listed, moment, status
 from ledgers.admin.trail import change_of
-from ledgers.finding import matching
+from ledgers.finding import sought
 from ledgers.models import Delivery, Message, OutboxItem
 from ledgers.states import DeliveryStatus
+
+
+class OfChannel(ChannelFilter):
+    parameter_name = "channel__id__exact"
 
 
 @admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
     list_display = ("name", "channel_link", "step_link", "run_link", "created_at")
     list_select_related = ("channel", "step__run")
-    list_filter = ("channel",)
+    list_filter = (OfChannel,)
     lookups = ("channel__id__exact",)
-    search_fields = ("name", "step__run__run_id")
+    search_fields = ("step__run__run_id__startswith",)
+    search_help_text = "The beginning of a run's id."
     fieldsets = (
         (
             None,
@@ -63,25 +68,40 @@ class MessageAdmin(ReadOnlyAdmin):
         return as_json(message.contract)
 
 
+BY_CHANNEL = "message__channel__id__exact"
+# What no list shows, and what may be long.
+CONTENTS = (
+    "message__payload", "message__contract", "message__step__result", "message__step__error",
+    "message__step__run__error", "message__channel__settings",
+)  # fmt: skip
+
+
 class DeliveryStatusFilter(StatusFilter):
     statuses = DeliveryStatus
 
 
+class ThroughChannel(ChannelFilter):
+    parameter_name = BY_CHANNEL
+
+
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
-    list_display = (
-        "short_id", "destination", "channel_link", "run_link", "state", "attempt_count", "rule",
+    list_display: tuple[str, ...] = (
+        "short_id", "destination", "state", "channel_link", "run_link", "attempt_count", "rule",
     )  # fmt: skip
-    list_filter = (DeliveryStatusFilter, "message__channel")
-    list_select_related = ("message__channel", "message__step__run")
-    lookups = (
+    list_filter: ClassVar[tuple[Any, ...]] = (DeliveryStatusFilter, ThroughChannel)
+    list_select_related: ClassVar[tuple[str, ...]] = ("message__channel", "message__step__run")
+    lookups: ClassVar[tuple[str, ...]] = (
         "status__exact",
-        "message__channel__id__exact",
+        BY_CHANNEL,
         "message__id__exact",
         "message__step__run__id__exact",
     )
     search_fields = ("destination__startswith",)
-    search_help_text = "The beginning of a destination; or an id, a key, a recognizer (dlv…)."
+    search_help_text = (
+        "The beginning of a destination, or its domain (@acme.test); or the id of a delivery or of"
+        " a run, the provider's id, a key, a recognizer (dlv…)."
+    )
     fieldsets = (
         (
             None,
@@ -112,17 +132,19 @@ class DeliveryAdmin(ReadOnlyAdmin):
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        rows = super().get_queryset(request)
-        return rows.select_related("message__channel", "message__step__run")
+        rows = super().get_queryset(request).select_related(*self.list_select_related)
+        return rows.defer(*CONTENTS)
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """The latest first; of one channel in the order of its messages, which an index serves."""
+        return ("-message_id", "-pk") if BY_CHANNEL in request.GET else ("-pk",)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
     ) -> tuple[QuerySet[Delivery], bool]:
         """Who pastes a name means the one that has it; all else begins a destination."""
-        named = queryset.filter(pk__in=matching(search_term.strip()).values("pk"))
-        if search_term and named.exists():
-            return named, False
-        return super().get_search_results(request, queryset, search_term)
+        term = search_term.strip()
+        return (queryset.filter(sought(term)) if term else queryset), False
 
     @admin.display(description="delivery", ordering="delivery_id")
     def short_id(self, delivery: Delivery) -> str:

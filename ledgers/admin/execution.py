@@ -24,7 +24,8 @@ class RunAdmin(ReadOnlyAdmin):
     list_display = ("run_id", "agent", "state", "started_at", "finished_at")
     list_filter = (RunStatusFilter,)
     lookups = ("status__exact",)
-    search_fields = ("run_id", "agent", "trigger_key")
+    search_fields = ("run_id__startswith", "trigger_key__startswith")
+    search_help_text = "The beginning of a run's id or of its trigger."
     fieldsets = (
         (
             None,
@@ -86,7 +87,8 @@ class StepAdmin(ReadOnlyAdmin):
     list_filter = (StepStatusFilter,)
     list_select_related = ("run",)
     lookups = ("status__exact",)
-    search_fields = ("step_id", "run__run_id")
+    search_fields = ("run__run_id__startswith",)
+    search_help_text = "The beginning of a run's id."
     fieldsets = (
         (
             None,

@@ -86,7 +86,7 @@ def content(text: str | None, empty: str = "") -> SafeString | str:
         return empty
     more = len(text) - CONTENT_SHOWN
     tail = f"\n… and {more} more characters" if more > 0 else ""
-    return format_html('<pre class="content">{}{}</pre>', text[:CONTENT_SHOWN], tail)
+    return format_html('<pre class="content" tabindex="0">{}{}</pre>', text[:CONTENT_SHOWN], tail)
 
 
 def as_json(value: object) -> SafeString | str:

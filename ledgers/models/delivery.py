@@ -1,8 +1,10 @@
 """Delivery ledger: did the outside world accept this message?"""
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models.functions import Now
 
+from ledgers.domain import Domain
 from ledgers.models.execution import Step
 from ledgers.models.settings import Channel
 from ledgers.states import DeliveryStatus
@@ -164,6 +166,24 @@ class Delivery(models.Model):
                 fields=("destination",),
                 name="delivery_destination",
                 opclasses=("text_pattern_ops",),
+            ),
+            # ... or whose it is. Empty for what has no domain, such as a chat or a phone.
+            models.Index(
+                OpClass(Domain("destination"), name="text_pattern_ops"),
+                name="delivery_domain",
+                condition=models.Q(destination__domain__isnull=False),
+            ),
+            # The list by status, the latest first; nearly all of a ledger is delivered.
+            models.Index(
+                fields=("status", "id"),
+                name="delivery_by_status",
+                condition=~models.Q(status="delivered"),
+            ),
+            # The list of what was sent again although it may have arrived. Nearly empty.
+            models.Index(
+                fields=("id",),
+                name="delivery_later_generation",
+                condition=models.Q(generation__gt=1),
             ),
             # The overview's cards. Small: what somebody must look into is in them.
             models.Index(

@@ -73,6 +73,8 @@ class Credential(models.Model):
         help_text='Destinations it may reach, as patterns: ["https://hooks.example.com/*"].',
     )
     verified_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Raised by a trigger with every change of what it may do, whoever makes it.
+    row_version = models.PositiveIntegerField(default=1, editable=False)
 
     class Meta:
         ordering = ("name",)
@@ -110,6 +112,8 @@ class Channel(models.Model):
         default=False, help_text="Crash drills may send through it. Never set it on a real channel."
     )
     created_at = models.DateTimeField(db_default=Now())
+    # Raised by a trigger with every change but a pause, whoever makes it.
+    row_version = models.PositiveIntegerField(default=1, editable=False)
 
     # What the layers above know to be wrong with a channel, by field. They add to it, since
     # imports run one way.

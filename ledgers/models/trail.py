@@ -8,6 +8,17 @@ from ledgers.models.delivery import Attempt, Delivery
 from ledgers.models.execution import Run, Step
 
 MAX_ACTOR = 100  # characters
+# What happened to channels and credentials.
+OF_SETTINGS = (
+    "add_channel", "change_channel", "pause", "resume", "add_credential", "change_credential",
+)  # fmt: skip
+# Moves of which every delivery has its own.
+USUAL_KINDS = ("record", "begin", "accept")
+# Where a delivery comes to rest.
+ENDED = ("delivered", "unknown", "failed", "expired", "cancelled")
+ENDS = models.Q(to_status__in=ENDED) & ~models.Q(from_status=models.F("to_status"))
+# Agents are no people, and no workers, whose names are host:pid:mark.
+BY_PEOPLE = ~models.Q(actor__contains=":") & ~models.Q(actor="agent")
 
 
 class Event(models.Model):
@@ -48,6 +59,20 @@ class Event(models.Model):
         indexes = (
             # The trail of an hour or a day. Tiny: events are appended in the order of time.
             BrinIndex(fields=("at",), name="event_at", pages_per_range=32, autosummarize=True),
+            # The history of one channel or credential, on its page.
+            models.Index(
+                fields=("id",), name="event_of_settings", condition=models.Q(kind__in=OF_SETTINGS)
+            ),
+            # What became of deliveries, hour by hour: the chart of the overview reads nothing else.
+            models.Index(fields=("at",), name="event_ends", include=("to_status",), condition=ENDS),
+            # The trail of one person, or of people only. Small: machines write nearly all of it.
+            models.Index(fields=("actor", "id"), name="event_by_person", condition=BY_PEOPLE),
+            # The trail of one kind, where it is one that is rare.
+            models.Index(
+                fields=("kind", "id"),
+                name="event_by_kind",
+                condition=~models.Q(kind__in=USUAL_KINDS),
+            ),
         )
 
     def __str__(self) -> str:

@@ -20,9 +20,10 @@ SMALLEST = 3.0  # a single unknown among thousands must be seen
 # Commits may be late: an hour counts as over only some minutes after its end.
 SETTLED = timedelta(minutes=5)
 _KEY, _KEPT_S = "console:hours", 6 * 3_600
+# In the words of the index `event_ends`, which then holds all that is asked for.
 _COUNT = """
 SELECT date_trunc('hour', at, 'UTC'), to_status, count(*) FROM ledgers_event
-WHERE at >= %s AND at < %s AND to_status <> from_status AND to_status = ANY(%s)
+WHERE at >= %s AND at < %s AND from_status <> to_status AND to_status = ANY(%s)
 GROUP BY 1, 2"""
 
 Hours = dict[datetime, Counter[str]]

@@ -11,6 +11,7 @@ from reviews.kinds import Gate, Stage
 from reviews.pages.registry import Menu, may, page
 from reviews.pages.shown import show
 from reviews.people import person_of
+from reviews.proposals import Proposal
 from reviews.records import Decision
 
 LATELY = 30
@@ -22,19 +23,32 @@ def approvals(request: HttpRequest) -> HttpResponseBase:
     """Each with what it is about, why, and how long it still waits."""
     person, now = person_of(request.user), database_now()
     waiting = list(_decisions(stage=Stage.REQUESTED, expires_at__gt=now)[:WAITING])
+    changes = list(_changes(stage=Stage.REQUESTED, expires_at__gt=now)[:WAITING])
     context: dict[str, Any] = {
         "for_me": [one for one in waiting if _is_for(one, person.name)],
         "mine": [one for one in waiting if one.requested_by == person.name],
         "lately": list(
             _decisions().exclude(stage=Stage.DRAFT).exclude(pk__in=[w.pk for w in waiting])[:LATELY]
         ),
+        "changes_for_me": [one for one in changes if _is_for(one, person.name)],
+        "changes_mine": [one for one in changes if one.requested_by == person.name],
+        "changes_lately": _changes_lately([one.pk for one in changes]),
         "now": now,
         "may_approve": may(request, "approve"),
     }
     return show(request, "console/approvals.html", "Approvals", context)
 
 
-def _is_for(one: Decision, name: str) -> bool:
+def _changes(**filters: Any) -> QuerySet[Proposal]:
+    rows = Proposal.objects.filter(**filters)
+    return rows.select_related("channel", "credential").order_by("-pk")
+
+
+def _changes_lately(waiting: list[int]) -> list[Proposal]:
+    return list(_changes().exclude(stage=Stage.DRAFT).exclude(pk__in=waiting)[:LATELY])
+
+
+def _is_for(one: Decision | Proposal, name: str) -> bool:
     return one.requested_by != name or one.gate == Gate.ALONE
 
 

@@ -5,21 +5,25 @@ from django.http.response import HttpResponseBase
 
 from ledgers.models import Delivery
 from reviews.attention import BY_NAME, LISTED, rows_of
+from reviews.pages.channels import find_channel
 from reviews.pages.registry import page
 from reviews.pages.shown import show
 
 
 @page("concern", "attention/<slug:name>/")
 def concern(request: HttpRequest, name: str) -> HttpResponseBase:
-    """The oldest rows of one concern."""
+    """The oldest rows of one concern, of one channel if the address names one."""
     if name not in BY_NAME:
         raise Http404(f"There is no list called {name}.")
     one = BY_NAME[name]
-    ids = rows_of(one)
+    slug = request.GET.get("channel")
+    channel = None if slug is None else find_channel(slug)
+    ids = rows_of(one, channel.slug if channel else None)
     rows = Delivery.objects.select_related("message__channel", "message__step__run")
     found = rows.in_bulk([pk for pk, _ in ids])
     context = {
         "concern": one,
+        "channel": channel,
         "rows": [(found[pk], since) for pk, since in ids if pk in found],
         "capped": len(ids) == LISTED,
     }

@@ -163,6 +163,7 @@ def _shown(request: HttpRequest, row: Decision) -> HttpResponseBase:
 def _context(request: HttpRequest, row: Decision) -> dict[str, Any]:
     person, now = person_of(request.user), database_now()
     seen: Preview = preview(row, person)
+    waits = row.stage == Stage.REQUESTED and row.expires_at > now
     return {
         "row": row,
         "seen": seen,
@@ -170,13 +171,23 @@ def _context(request: HttpRequest, row: Decision) -> dict[str, Any]:
         "draft": row.stage == Stage.DRAFT,
         "over": row.expires_at <= now,
         "own": row.requested_by == person.name,
-        "waits": row.stage == Stage.REQUESTED and row.expires_at > now,
+        "waits": waits,
+        "moving": waits or _is_moving(row, seen),
+        "may_triage": may(request, "triage"),
         "undo_s": _left(row, now) if may(request, "decide") or may(request, "approve") else 0,
         "needs": NEEDS[Kind(row.kind)] if row.kind else None,
         "alone": row.gate == Gate.ALONE,
         "may_approve": may(request, "approve"),
         "cap": gates.CAP,
     }
+
+
+def _is_moving(row: Decision, seen: Preview) -> bool:
+    """Whether something still becomes of what was sent by it."""
+    if row.stage != Stage.EXECUTED or not NEEDS[Kind(row.kind)].sends:
+        return False
+    sent = [line.decided.made or line.row for line in seen.lines]
+    return any(one.status in {"pending", "submitting"} for one in sent)
 
 
 def _left(row: Decision, now: datetime) -> int:

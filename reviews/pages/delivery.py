@@ -12,9 +12,10 @@ from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery
 from reviews import decisions
-from reviews.assigning import assign
+from reviews.assigning import assign, takers
 from reviews.dossier import Dossier, gather
 from reviews.errors import NotAllowedError
+from reviews.incidents import ALL, places
 from reviews.kinds import Kind, Stage
 from reviews.links import to_delivery
 from reviews.note import note
@@ -91,6 +92,19 @@ def take(request: HttpRequest, delivery_id: UUID) -> HttpResponseBase:
     return _back(request, row)
 
 
+@page("delivery_hand", "delivery/<uuid:delivery_id>/hand-over/", "triage", kind="action")
+def hand_over(request: HttpRequest, delivery_id: UUID) -> HttpResponseBase:
+    """Somebody else takes it."""
+    row = find(delivery_id)
+    person = request.POST.get("person", "")
+    if person in takers():
+        assign([row.pk], person, by=actor(request))
+        messages.success(request, f"It is handed over to {person}.")
+    else:
+        messages.error(request, "Nobody of this name may take it. Choose somebody from the list.")
+    return _back(request, row)
+
+
 def find(delivery_id: UUID) -> Delivery:
     """The delivery of this id with all that its page names, or a 404."""
     names = ("message__channel__credential", "message__step__run", "assignment")
@@ -113,6 +127,8 @@ def _shown(
         "may_see": may(request, "view_payload"),
         "may_triage": may(request, "triage"),
         "assigned": getattr(row, "assignment", None),
+        "takers": _others(request) if one.undecided else [],
+        "next": _next(row),
         "look_in": LOOK_IN.items(),
         "note": note(one, request.build_absolute_uri(to_delivery(row))),
         "waiting": _waiting(one),
@@ -121,6 +137,16 @@ def _shown(
     }
     title = f"Delivery {str(row.delivery_id)[:8]}"
     return show(request, "console/delivery.html", title, context, status=status)
+
+
+def _others(request: HttpRequest) -> list[str]:
+    return [name for name in takers() if name != actor(request)]
+
+
+def _next(row: Delivery) -> Delivery | None:
+    """The most urgent unknown delivery but this one, so that nobody goes back for each."""
+    first = [place.id for place in places(ALL, limit=2) if place.id != row.pk]
+    return Delivery.objects.filter(pk__in=first[:1]).first()
 
 
 def _waiting(one: Dossier) -> Any:

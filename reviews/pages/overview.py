@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 
 from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery
+from reviews.alarming import Alarms, alarms
 from reviews.attention import BY_NAME, Count, counts, rows_of
 from reviews.charts.ages import ages
 from reviews.charts.hours import hours_chart
@@ -38,13 +39,15 @@ def _context() -> dict[str, Any]:
     numbers: list[Count] = remembered("counts", SHORT_S, counts)
     workers: list[Sign] = remembered("workers", SHORT_S, signs)
     channels = remembered("channels", SHORT_S, _channels)
+    ways: Alarms = remembered("alarms", SHORT_S, alarms)
     unsafe = [c for c in numbers if c.concern.question == "unsafe"]
     silent = [c for c in numbers if c.concern.question == "silent"]
     return {
         "unsafe": unsafe,
         "unsafe_now": [c for c in unsafe if c.number],
         "silent": silent,
-        "silences": _silences(silent, workers, channels),
+        "silences": [*_silences(silent, workers, channels), *ways.silences],
+        "alarms": ways,
         "alive": sum(one.state == "alive" for one in workers),
         "workers": workers,
         "closing": remembered("closing", SHORT_S, _closing),

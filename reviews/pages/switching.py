@@ -11,6 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from delivery import switches
 from delivery.errors import SwitchError
+from ledgers.trail import log
 from reviews.pages.channels import find_channel
 from reviews.pages.registry import page
 from reviews.refusals import actor
@@ -66,6 +67,8 @@ def _done(request: HttpRequest, act: Callable[[], str], back: str) -> HttpRespon
     try:
         messages.success(request, act())
     except SwitchError as error:
+        name = request.resolver_match.url_name if request.resolver_match else ""
+        log("refuse", actor(request), detail={"page": name, "why": str(error)})
         messages.error(request, str(error))
     return HttpResponseRedirect(back)
 

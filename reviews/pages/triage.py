@@ -17,8 +17,10 @@ from delivery.ways import Ways
 from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery, Evidence
-from reviews.assigning import assign
+from reviews.assigning import assign, take_first
+from reviews.gates import CAP
 from reviews.incidents import (
+    GROUPED,
     PAGE,
     Chosen,
     Incident,
@@ -27,8 +29,10 @@ from reviews.incidents import (
     chosen,
     frozen,
     incidents,
+    listed,
     places,
 )
+from reviews.links import to_delivery
 from reviews.pages.deciding import ANY, lacking, to_decision
 from reviews.pages.registry import Menu, may, page
 from reviews.pages.shown import fragment, show
@@ -37,6 +41,7 @@ from reviews.plainly import BOUNDARIES
 from reviews.refusals import actor
 from reviews.selecting import select
 
+GROUPS = 20  # incidents shown as cards
 ASKED = 50  # rows listed that are not sent and wait for a person
 ERRORS = ("no answer", "the search failed", "broke off", "no credential", "answered 5", "cannot be")
 
@@ -55,11 +60,14 @@ class Row:
 @page("triage", "triage/", menu=Menu("Now", "Triage", 20, "unknown"))
 def triage(request: HttpRequest) -> HttpResponseBase:
     """The list never changes its order by itself: what is new waits above it."""
-    which = chosen(request.GET)
+    which = listed(request.GET)
     found = places(which, after=request.GET.get("after", ""), limit=PAGE + 1)
     groups = incidents()
     context: dict[str, Any] = {
-        "groups": groups,
+        "groups": groups[:GROUPS],
+        "groups_more": max(0, len(groups) - GROUPS),
+        "grouped": GROUPED,
+        "grouped_all": sum(one.count for one in groups) >= GROUPED,
         "rows": _rows(found[:PAGE]),
         "asked": _asked() if which.whole and "after" not in request.GET else [],
         "which": which,
@@ -91,6 +99,17 @@ def triage_take(request: HttpRequest) -> HttpResponseBase:
     assign(list(rows), actor(request))
     messages.success(request, f"{len(rows)} are yours.")
     return HttpResponseRedirect(reverse("admin:triage"))
+
+
+@page("triage_next", "triage/next/", "triage", kind="action")
+def triage_next(request: HttpRequest) -> HttpResponseBase:
+    """I take the most urgent one that nobody has taken, and go to it."""
+    which = listed(request.POST)
+    taken = take_first([place.id for place in places(which, limit=CAP)], actor(request))
+    if taken is None:
+        messages.warning(request, "Somebody has taken each of them. Nothing is left to take.")
+        return HttpResponseRedirect(reverse("admin:triage"))
+    return HttpResponseRedirect(to_delivery(Delivery.objects.get(pk=taken)))
 
 
 @page("triage_select", "triage/select/", kind="action")

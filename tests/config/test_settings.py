@@ -16,7 +16,7 @@ from config.environment import Environment
 from tests.embedded.processes import PROJECT, python
 
 LIMITS = databases.Limits(statement_s=60, idle_transaction_s=30)
-NAME = r"(COUNTERFOIL_\w+|SECRET_KEY|DATABASE_URL)"
+NAME = r"(COUNTERFOIL_\w+|SECRET_KEY|DATABASE_URL|EMAIL_URL|DEFAULT_FROM_EMAIL)"
 
 
 def test_every_setting_is_documented_in_the_example_and_no_other() -> None:

@@ -162,7 +162,7 @@ def test_stop_ends_the_parent_of_a_folder_and_says_so(start: Start, tmp_path: Pa
     second = ended(python(tmp_path, *words))
 
     assert ends(family)[0] == 0
-    assert first == f"{tmp_path}: web and worker stopped\n"
+    assert first == f"{tmp_path}: console, worker and watch stopped\n"
     assert second == ""
 
 

@@ -151,7 +151,7 @@ def test_stop_ends_web_worker_and_database(installation: Installation) -> None:
     said = ended(python(installation.folder, "-m", "config.supervisor", "stop", folder))
     said += ended(python(installation.folder, "-m", "config.embedded", "stop", folder))
 
-    assert said == f"{folder}: web and worker stopped\n{folder}: PostgreSQL stopped\n"
+    assert said == f"{folder}: console, worker and watch stopped\n{folder}: PostgreSQL stopped\n"
     assert installation.running is not None
     assert ends(installation.running)[0] == 0
 

@@ -1,4 +1,4 @@
-"""`make conformance`: every adapter and every fault: what it said, and what happened at the peer."""
+"""`make conformance`: what every adapter says to every fault, and what the peer saw of it."""
 
 import json
 import os

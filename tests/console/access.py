@@ -19,12 +19,38 @@ class Access:
     form: dict[str, Any] = field(default_factory=dict)
 
 
+EDITS = frozenset({"operator-admin", "superuser"})
 OPERATES = frozenset({"operator-admin", "superuser"})
 EXPORTS = frozenset({"auditor", "superuser"})
 TRIAGES = frozenset({"triager", "superuser"})
 APPROVES = frozenset({"approver", "superuser"})
 # What each kind of decision takes is asked where it is made: pages, commands and code alike.
 DECIDES = TRIAGES | APPROVES
+
+# The forms as they come, with one field made narrower.
+CHANNEL: dict[str, Any] = {
+    "slug": "alerts",
+    "adapter": "function",
+    "credential": "alerts-key",
+    "settings": '{"path": "tests.delivery.senders.send"}',
+    "scopes_required": '["chat:write", "files:read"]',
+    "retry_schedule": "[0]",
+    "look_up_schedule": "[]",
+    "max_attempts": "8",
+    "deadline_s": "5",
+    "margin_s": "1",
+    "lease_s": "60",
+    "concurrency": "0",
+    "rate_per_s": "5",
+    "resend_after_absent": "ask",
+}
+CREDENTIAL: dict[str, Any] = {
+    "name": "alerts-key",
+    "secret_ref": "",
+    "identity": "",
+    "scopes": "[]",
+    "destination_rules": '["tg:*"]',
+}
 
 ACCESS: dict[str, Access] = {
     "overview": Access(),
@@ -33,7 +59,20 @@ ACCESS: dict[str, Access] = {
     "jump": Access(query={"q": "nothing-of-this-name"}),
     "channels": Access(),
     "channel": Access(args=("alerts",)),
+    "channel_edit": Access(EDITS, args=("alerts",)),
+    "channel_propose": Access(EDITS, args=("alerts",), form=CHANNEL | {"version": "1"}),
+    "channel_new": Access(EDITS),
+    "channel_add": Access(EDITS, form=CHANNEL | {"slug": "{new}", "reason": "a new room"}),
     "credentials": Access(),
+    "credential": Access(args=("alerts-key",)),
+    "credential_edit": Access(EDITS, args=("alerts-key",)),
+    "credential_propose": Access(EDITS, args=("alerts-key",), form=CREDENTIAL | {"version": "1"}),
+    "credential_new": Access(EDITS),
+    "credential_add": Access(EDITS, form=CREDENTIAL | {"name": "{new}", "reason": "new"}),
+    "proposal": Access(args=("{proposal}",)),
+    "proposal_request": Access(EDITS, args=("{proposal}",), form={"reason": "audit"}),
+    "proposal_approve": Access(APPROVES, args=("{proposal}",)),
+    "proposal_refuse": Access(EDITS | APPROVES, args=("{proposal}",), form={"answer": "no"}),
     "pause": Access(OPERATES, args=("alerts",), form={"reason": "audit"}),
     "resume": Access(OPERATES, args=("alerts",), form={"reason": "audit is over"}),
     "hold": Access(OPERATES, form={"reason": "fire drill"}),
@@ -43,6 +82,7 @@ ACCESS: dict[str, Access] = {
     "triage": Access(),
     "triage_news": Access(query={"since": "2026-12-01T00:00:00+00:00"}),
     "triage_take": Access(TRIAGES),
+    "triage_next": Access(TRIAGES),
     "triage_select": Access(DECIDES),
     "delivery": Access(args=("{delivery}",)),
     "delivery_decide": Access(
@@ -51,6 +91,7 @@ ACCESS: dict[str, Access] = {
     "delivery_look": Access(TRIAGES, args=("{delivery}",)),
     "delivery_later": Access(TRIAGES, args=("{delivery}",), form={"minutes": "5"}),
     "delivery_take": Access(TRIAGES, args=("{delivery}",)),
+    "delivery_hand": Access(TRIAGES, args=("{delivery}",), form={"person": "triager"}),
     "run": Access(args=("{run}",)),
     "approvals": Access(),
     "decision": Access(args=("{decision}",)),

@@ -16,7 +16,7 @@ from tests.admin.pages import page, page_of
 from tests.console.access import ACCESS, CONTENTS, NOT_LET_IN, RECORDS, Access
 from tests.console.conftest import As
 from tests.console.people import EVERYBODY, browser_of, person
-from tests.console.things import address
+from tests.console.things import address, filled
 from tests.ledgers.rows import row_in
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def ask(client: Client, name: str, access: Access) -> Any:
     """Open it as it is meant to be opened."""
     url = address(name, access.args)
     if PAGES[name].kind == "action":
-        return client.post(url, access.form)
+        return client.post(url, filled(access.form))
     return client.get(url, access.query)
 
 

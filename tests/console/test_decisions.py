@@ -66,7 +66,7 @@ def test_undo_is_offered_with_its_seconds_and_restores(
     answer = triager.post(page("decision_undo", draft.pk), follow=True)
     sweep()
 
-    assert re.search(r"Undo \(\d\d s\)", said)
+    assert re.search(r"Undo \(<span data-cf-left>\d\d</span> s\)", said)
     assert "Taken back. Nothing was sent by it." in answer.content.decode()
     assert recipient.submissions(ROOM) == 1
 

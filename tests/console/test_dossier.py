@@ -190,7 +190,9 @@ def test_a_place_that_is_not_understood_begins_at_the_first(
     assert "tg:1001" in shown(admin, page("triage") + "?" + query)
 
 
-@pytest.mark.parametrize("query", ["channel=alerts", "boundary=%00&channel=a&from=b&to=c"])
+@pytest.mark.parametrize(
+    "query", ["channel=", "boundary=written", "boundary=%00&channel=a&from=b&to=c"]
+)
 def test_an_incident_that_is_not_understood_matches_nothing_and_says_so(
     channel: Channel, admin: Client, query: str
 ) -> None:

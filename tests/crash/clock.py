@@ -13,7 +13,7 @@ from delivery.crashlab.points import freeze
 
 
 def pass_s(seconds: float) -> None:
-    """Let so many seconds pass for every row of both ledgers.
+    """Let so many seconds pass for every row of both ledgers, and for every decision.
 
     The triggers that keep the record from being changed are off for this one transaction: the
     tests' own server lets its superuser do so, production's role cannot.
@@ -50,7 +50,7 @@ def _statements() -> list[str]:
         model._meta.db_table: [
             field.column for field in model._meta.fields if isinstance(field, DateTimeField)
         ]
-        for label in ("ledgers", "delivery")
+        for label in ("ledgers", "delivery", "reviews")
         for model in apps.get_app_config(label).get_models()
     }
     return [

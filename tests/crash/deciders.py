@@ -15,9 +15,11 @@ from reviews.kinds import Kind, Stage
 from reviews.people import Person, person_of
 from reviews.records import Decision
 from reviews.wishes import Wish
+from tests.crash.tasks import recover
 from tests.crash.track import walked
 
 ASKS, AGREES, QUICKER = "alice", "bob", "carol"
+UNDO_S = 100.0  # it outlasts one lease of a worker, and not two
 
 
 def decisions_about(run_id: str) -> list[Decision]:
@@ -40,24 +42,46 @@ def walk_decision(
     return track.passed
 
 
-def decide_first(folder: Path, *, run: dict[str, Any], kind: str) -> None:
-    """Somebody else has the page open too, and is quicker."""
-    del folder
+def decide_first(folder: Path, *, run: dict[str, Any], kind: str, outlive_s: float) -> bool:
+    """Somebody else opens the page and is quicker, and a worker works; whether all came to rest."""
     settings.COUNTERFOIL_UNDO_S = 0.0
-    _told(partial(_page_again, run, kind, QUICKER))
+    if not _is_decided(run):
+        _told(partial(_page_again, run, kind, QUICKER))
+    return recover(folder, run=run, outlive_s=outlive_s)
 
 
-def decide_again(folder: Path, *, run: dict[str, Any], kind: str) -> list[str]:
-    """The same clicks once more, then the page if nothing came of it; what was said to them."""
-    del folder
+def decide_again(folder: Path, *, run: dict[str, Any], kind: str, outlive_s: float) -> bool:
+    """The same clicks once more, the page if nothing came of it, and a worker."""
     settings.COUNTERFOIL_UNDO_S = 0.0
-    said = []
     for one in decisions_about(run["run_id"]):
-        said.append(_told(partial(decisions.request, _person(ASKS), _wish(run, kind), one.pk)))
-        said.append(_told(partial(decisions.approve, _person(AGREES), one.pk)))
-    if not any(one.stage == Stage.EXECUTED for one in decisions_about(run["run_id"])):
-        said.append(_told(partial(_page_again, run, kind, ASKS)))
-    return said
+        _told(partial(decisions.request, _person(ASKS), _wish(run, kind), one.pk))
+        _told(partial(decisions.approve, _person(AGREES), one.pk))
+    if not _is_decided(run):
+        _told(partial(_page_again, run, kind, ASKS))
+    return recover(folder, run=run, outlive_s=outlive_s)
+
+
+def walk_undo(folder: Path, *, mode: str, number: int, run: dict[str, Any], kind: str) -> list[str]:
+    """Send again, which takes two; then take it back, along a track: the points it passed."""
+    settings.COUNTERFOIL_UNDO_S = UNDO_S
+    made = _page(run, kind, ASKS, _shown(run))
+    with walked(folder, mode, number) as track:
+        decisions.undo(_person(ASKS), made.pk)
+    return track.passed
+
+
+def undo_again(
+    folder: Path, *, run: dict[str, Any], kind: str, outlive_s: float, name: str = ASKS
+) -> bool:
+    """The same click once more, or another person's, and a worker; whether all came to rest."""
+    del kind
+    for one in decisions_about(run["run_id"]):
+        _told(partial(decisions.undo, _person(name), one.pk))
+    return recover(folder, run=run, outlive_s=outlive_s)
+
+
+def _is_decided(run: dict[str, Any]) -> bool:
+    return any(one.stage == Stage.EXECUTED for one in decisions_about(run["run_id"]))
 
 
 def _page_again(run: dict[str, Any], kind: str, name: str) -> Decision:

@@ -1,6 +1,6 @@
 """Act at the points of one stretch of the path, one after the other, and count what comes of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from delivery.crashlab.scene import Scene
 from delivery.crashlab.tasks import record
 from ledgers import verify
 from ledgers.models import Credential
+from tests.crash.share import Share
 from tests.crash.track import Mode, free_idle_transactions
 
 COUNT = 3  # destinations, so that a wave is a wave
@@ -35,29 +36,36 @@ LOOKED = Provider("look-up, no key", Terms(look_ups=True, resend_after_absent=Tr
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the path. `prepare`: brings a scene to its beginning; `more`: for its task."""
+    """A part of the path.
+
+    `prepare`: brings scenes to its beginning, up to `batch` of them at once: more than one only
+    where they then rest, whatever a worker does for another. `more`: for its task.
+    """
 
     name: str
     task: str
-    prepare: Callable[[Scene], None]
+    prepare: Callable[[Sequence[Scene]], None]
     more: Mapping[str, Any] = field(default_factory=dict)
+    batch: int = 1
 
 
-def _as_it_is(scene: Scene) -> None:
-    del scene
+def _as_it_is(scenes: Sequence[Scene]) -> None:
+    del scenes
 
 
-def _recorded(scene: Scene) -> None:
-    record(Path(), **scene.work())
+def _recorded(scenes: Sequence[Scene]) -> None:
+    for scene in scenes:
+        record(Path(), **scene.work())
 
 
-def make_unknown(scene: Scene) -> None:
+def make_unknown(scenes: Sequence[Scene]) -> None:
     """Everything was accepted, no answer came, and it is time to search."""
-    for to in scene.to:
-        scene.simulated.behave(to, "accept_and_reset")
-    record(Path(), **scene.work())
-    scene.worker().answer()
-    scene.outlive_leases()
+    for scene in scenes:
+        for to in scene.to:
+            scene.simulated.behave(to, "accept_and_reset")
+        record(Path(), **scene.work())
+    scenes[0].worker().answer()
+    scenes[0].outlive_leases()
 
 
 RECORD = Stretch("record", "tests.crash.tasks:walk_agent", _as_it_is)
@@ -67,12 +75,17 @@ RECONCILE = Stretch("reconcile", "tests.crash.tasks:walk_worker", make_unknown)
 
 @dataclass(slots=True)
 class Found:
-    """What it came to. `twice`: points at which a destination was acted on twice."""
+    """What it came to.
+
+    `left_out`: points that no test of this session acts at. `twice`: points at which a destination
+    was acted on twice.
+    """
 
     stretch: str
     mode: str
     provider: str
     points: int = 0
+    left_out: int = 0
     attempts: int = 0
     effects: int = 0
     delivered: int = 0
@@ -94,30 +107,38 @@ class Survey:
     def __post_init__(self) -> None:
         self.found = Found(self.stretch.name, self.mode, self.provider.name)
 
-    def take(self, share: slice) -> Found:
+    def take(self, share: Share) -> Found:
         """Act at these of the stretch's points."""
-        points = list(enumerate(self._dry_walk(), start=1))
-        for number, name in points[share]:
-            self._act_at(number, name)
+        passed = self._dry_walk()
+        wanted = [(n, name) for n, name in enumerate(passed) if share.has(n, name)]
+        self._act_at_all([(place + 1, name) for place, name in wanted])
+        self.found.left_out = len(passed) - len(wanted) if share.sample else 0
         return self.found
 
+    def _act_at_all(self, points: list[tuple[int, str]]) -> None:
+        batch = self.stretch.batch
+        for begin in range(0, len(points), batch):
+            some = points[begin : begin + batch]
+            for (number, name), scene in zip(some, self._scenes(len(some)), strict=True):
+                self._act_at(number, name, scene)
+
     def _dry_walk(self) -> list[str]:
-        passed: list[str] = self._walk(self._scene(), 0).answer()
+        (scene,) = self._scenes(1)
+        passed: list[str] = self._walk(scene, 0).answer()
         return passed
 
-    def _scene(self) -> Scene:
-        scene = self.laboratory.scene(self.provider.terms, COUNT)
-        self.stretch.prepare(scene)
-        # Each walk is the credential's first use, which is part of the path.
-        Credential.objects.update(fingerprint="")
-        return scene
+    def _scenes(self, count: int) -> list[Scene]:
+        scenes = [self.laboratory.scene(self.provider.terms, COUNT) for _ in range(count)]
+        self.stretch.prepare(scenes)
+        return scenes
 
     def _walk(self, scene: Scene, number: int) -> Child:
+        # Each walk is the credential's first use, which is part of the path.
+        Credential.objects.update(fingerprint="")
         task, more = self.stretch.task, self.stretch.more
         return scene.parent.fork(task, mode=self.mode, number=number, run=scene.work(), **more)
 
-    def _act_at(self, number: int, name: str) -> None:
-        scene = self._scene()
+    def _act_at(self, number: int, name: str, scene: Scene) -> None:
         child = self._walk(scene, number)
         if self.mode == Mode.STOP:
             self._overtake(scene, child)
@@ -159,12 +180,12 @@ class Survey:
             (found.twice if "acted on twice" in claim else found.broken).append(f"{name}: {claim}")
 
 
-def recover(scene: Scene) -> bool:
-    """An agent and workers come back, as often as it takes; whether all came to rest."""
+def recover(scene: Scene, task: str = "tests.crash.tasks:recover", **more: Any) -> bool:
+    """An agent and workers come back, as often as it takes; whether all came to rest.
+
+    `task`: who else comes back before them; `more`: what it has to know.
+    """
     channel = scene.channel
-    rested: bool = scene.parent.fork(
-        "tests.crash.tasks:recover",
-        run=scene.work(),
-        outlive_s=channel.lease_s + channel.deadline_s + channel.margin_s,
-    ).answer()
+    outlive_s = channel.lease_s + channel.deadline_s + channel.margin_s
+    rested: bool = scene.parent.fork(task, run=scene.work(), outlive_s=outlive_s, **more).answer()
     return rested

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 KEYS = ("stretch", "mode", "provider")
-COUNTS = ("points", "attempts", "effects", "delivered", "unknown", "twice", "broken")
+COUNTS = ("points", "left_out", "attempts", "effects", "delivered", "unknown", "twice", "broken")
 
 
 def survey_table(surveys: Iterable[Mapping[str, Any]]) -> str:
@@ -24,13 +24,14 @@ def _count(value: int | list[str]) -> int:
 
 
 def _line(keys: Iterable[str], counts: Iterable[object]) -> str:
-    words = [f"{key:<16}" for key in keys]
+    words = [f"{key:<18}" for key in keys]
     return "".join([*words, *(f"{count!s:>10}" for count in counts)])
 
 
 def _verdict(lines: list[list[int]]) -> str:
-    points, *_, twice, broken = (sum(column) for column in zip(*lines, strict=True))
+    points, left_out, *_, twice, broken = (sum(column) for column in zip(*lines, strict=True))
     return (
         f"{points} points: {broken} broken invariants; the named residual (frozen between last"
-        f" check and last byte, provider without key) acted twice {twice} times"
+        f" check and last byte, provider without key) acted twice {twice} times.\n"
+        f"{left_out} points left out; `make crash EVERY=1` acts at every one of them"
     )

@@ -8,6 +8,7 @@ import pytest
 
 from delivery.crashlab.laboratory import Laboratory
 from tests.crash.conftest import Surveyed
+from tests.crash.share import Share, parts
 from tests.crash.survey import (
     BARE,
     KEYED,
@@ -29,11 +30,10 @@ CASES = [
     *((stretch, mode, LOOKED) for stretch in (RECORD, SUBMIT, RECONCILE) for mode in Mode),
     *((SUBMIT, mode, provider) for mode in (Mode.KILL, Mode.STOP) for provider in (BARE, KEYED)),
 ]
-HALVES = [slice(0, None, 2), slice(1, None, 2)]
 
 
 @pytest.mark.laboratory
-@pytest.mark.parametrize("half", HALVES, ids=["odd", "even"])
+@pytest.mark.parametrize("share", parts(2), ids=str)
 @pytest.mark.parametrize(
     ("stretch", "mode", "provider"),
     CASES,
@@ -43,11 +43,11 @@ def test_nothing_breaks_at_any_point(
     stretch: Stretch,
     mode: Mode,
     provider: Provider,
-    half: slice,
+    share: Share,
     laboratory: Laboratory,
     surveyed: Surveyed,
 ) -> None:
-    found = surveyed(Survey(laboratory, stretch, mode, provider).take(half))
+    found = surveyed(Survey(laboratory, stretch, mode, provider).take(share))
 
     _assert_sound(found)
 
@@ -56,7 +56,7 @@ def test_nothing_breaks_at_any_point(
 def test_nothing_breaks_at_some_points_of_the_submission(
     mode: Mode, laboratory: Laboratory
 ) -> None:
-    found = Survey(laboratory, SUBMIT, mode, KEYED).take(slice(5, None, 12))
+    found = Survey(laboratory, SUBMIT, mode, KEYED).take(Share(5, 12))
 
     _assert_sound(found)
 

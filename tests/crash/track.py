@@ -21,6 +21,7 @@ from ledgers import boundaries
 from tests.crash import clock
 
 T = TypeVar("T")
+_SAVEPOINT = re.compile(r"SAVEPOINT\b.*")  # its name is another one in each process
 _TABLE = re.compile(r"(?:FROM|INTO|UPDATE)\s+\"?([a-z_]+)")
 
 
@@ -129,6 +130,8 @@ def _statements(track: Track) -> Callable[..., Any]:
 
 def _label(sql: str) -> str:
     """Its last verb and the first table after it, such as `UPDATE ledgers_delivery`."""
+    if _SAVEPOINT.search(sql):
+        return _SAVEPOINT.sub("SAVEPOINT", sql)
     verb = next((v for v in ("INSERT", "UPDATE", "DELETE") if v in sql), sql.split(maxsplit=1)[0])
     table = _TABLE.search(sql[max(sql.find(verb), 0) :])
     return f"{verb} {table[1]}" if table else " ".join(sql.split()[:4])

@@ -17,11 +17,12 @@ from delivery.recheck import Recheck
 from delivery.simulator.client import Simulator
 from ledgers import verify
 from ledgers.clock import database_now
-from ledgers.models import Attempt, Channel, Delivery, Event, Run
+from ledgers.models import Attempt, Channel, Credential, Delivery, Event, Run
 from reviews.attention import BY_NAME, CONCERNS, counts, rows_of
 from reviews.incidents import incidents
 from reviews.kinds import Stage
 from reviews.pages.registry import load_pages
+from reviews.proposals import Proposal
 from reviews.records import Decision
 from tests.admin.pages import READ_ONLY, page
 from tests.console.people import browser_of
@@ -131,6 +132,15 @@ def _needles() -> list[tuple[str, tuple[object, ...], tuple[str, ...]]]:
         ("decision", (asked.pk,), ("send again, although it may have arrived", "OPS-341")),
         ("delivery", (Delivery.objects.get(pk=closing).delivery_id,), ("It may have arrived",)),
     ]
+    change = Proposal.objects.get(stage=Stage.REQUESTED)
+    found.append(("proposal", (change.pk,), ("*@fjell.example", "OPS-338")))
+    for name, one, slug in (("channel", Channel, "slug"), ("credential", Credential, "name")):
+        found.append((f"{name}_new", (), ("<form",)))
+        found += [
+            (f"{name}_edit", (getattr(row, slug),), (getattr(row, slug), "<form"))
+            for row in one.objects.all()
+        ]
+    found += [("credential", (row.name,), (row.name,)) for row in Credential.objects.all()]
     found += [("channel", (one.slug,), (one.slug,)) for one in Channel.objects.all()]
     found += [
         ("concern", (one.name,), ("/delivery/",)) for one in CONCERNS if one.name not in SILENT

@@ -123,6 +123,24 @@ def test_a_complete_search_makes_sending_again_the_right_decision(nina: Person) 
     assert {one["judgement"] for one in judged.json["deliveries"]} == {"right"}
 
 
+def test_a_worker_is_really_killed_between_submissions_and_answers(
+    nina: Person, recipient: Simulator
+) -> None:
+    told = typed("drill", "--kind", "killed", "--seed", "2")
+    rows = practice()
+
+    assert told.code == 0, told.err
+    assert {row.status for row in rows} == {"unknown"}
+    assert any(row.attempts.get().closed_at is None for row in rows)  # its worker wrote nothing
+    assert sorted(recipient.effects(row.destination) for row in rows) == [0, 0, 1, 1]
+
+    for row in rows:
+        arrived(row, nina)
+    judged = typed("drill", "--check", "--json").json
+    assert [one["judgement"] for one in judged["deliveries"]].count("right") == 2
+    assert [one["judgement"] for one in judged["deliveries"]].count("loss") == 2
+
+
 def test_their_people_say_what_has_come(nina: Person) -> None:
     typed("drill", "--kind", "mixed", "--seed", "5")
 

@@ -43,9 +43,9 @@ def checked() -> list[checks.CheckMessage]:
 
 def posted(channel: Channel) -> dict[str, Any]:
     """The channel as its form is filled in."""
-    names = [name for name in ChannelForm.base_fields if name not in {"credential", "paused"}]
+    names = [name for name in ChannelForm.base_fields if name != "credential"]
     values = {name: getattr(channel, name) for name in names}
-    return {"credential": channel.credential_id} | {
+    return {"credential": channel.credential.name} | {
         name: json.dumps(value) if isinstance(value, list | dict) else value
         for name, value in values.items()
     }

@@ -15,7 +15,7 @@ from reviews.kinds import Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
 from tests.factories import deliveries, sweep
-from tests.reviews.scenes import BLIND, ROOM, absent, channel, unknown, wish
+from tests.reviews.scenes import BLIND, ROOM, absent, channel, failed, unknown, wish
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOMS = ("room:a", "room:b", "room:c")
@@ -113,6 +113,45 @@ def test_an_undo_whose_rows_are_not_written_is_not_done(
     made.refresh_from_db()
     row.refresh_from_db()
     assert (made.stage, row.decision) == (Stage.EXECUTED, "send_again")
+
+
+@pytest.mark.parametrize(
+    "lost", ["NEW.status = 'cancelled'", "OLD.withdrawn_at < now() AND NEW.withdrawn_at IS NULL"]
+)
+def test_a_second_generation_is_taken_back_together_with_what_it_forbade_or_not_at_all(
+    lost: str, recipient: Simulator, alice: Person, bob: Person
+) -> None:
+    channel(recipient, settings=BLIND)
+    (row,) = unknown(recipient)
+    asked = decisions.decide(alice, wish(Kind.SEND_OTHERWISE), [row])
+    decisions.approve(bob, asked.pk)
+
+    with (
+        passed_over("ledgers_delivery", lost),
+        pytest.raises(LostWriteError, match="0 of 1 deliveries were restored"),
+    ):
+        decisions.undo(alice, asked.pk)
+
+    asked.refresh_from_db()
+    first, second = deliveries()
+    assert asked.stage == Stage.EXECUTED
+    assert (first.status, first.withdrawn_at is None) == ("unknown", False)
+    assert (second.status, second.decision) == ("pending", "send_again")
+
+
+def test_what_had_failed_is_so_again_or_the_undo_is_not_done(
+    recipient: Simulator, alice: Person
+) -> None:
+    channel(recipient)
+    row = failed(recipient)
+    made = decisions.decide(alice, wish(Kind.TRY_AGAIN), [row])
+
+    with passed_over("ledgers_delivery", "NEW.status = 'failed'"), pytest.raises(LostWriteError):
+        decisions.undo(alice, made.pk)
+
+    made.refresh_from_db()
+    row.refresh_from_db()
+    assert (made.stage, row.status, row.decision) == (Stage.EXECUTED, "pending", "try_again")
 
 
 # --- Rows of the ledger that do not move

@@ -64,7 +64,11 @@ WAYS = (
         ("*@nordlys.example", "*@havn.example"),
         ("mail.send",),
         settings={**_NO_SEARCH, "dedupe_window_s": DAY_S},
-        conduct={"retry_schedule": [60, 300, 900], "max_attempts": 3},
+        conduct={
+            "retry_schedule": [60, 300, 900],
+            "look_up_schedule": [],
+            "max_attempts": 3,
+        },
     ),
     Way(
         "household-sms",  # blind: no key, no search

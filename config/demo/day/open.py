@@ -8,8 +8,8 @@ from delivery import switches
 from delivery.agent import Message
 from ledgers import execution, runs
 from ledgers.errors import CrashLoopError
-from ledgers.models import Channel
-from reviews import assigning, decisions
+from ledgers.models import Channel, Credential
+from reviews import assigning, decisions, proposing
 from reviews.kinds import Kind
 from reviews.wishes import Wish
 
@@ -135,6 +135,21 @@ def incident(day: Day) -> Iterator[float]:
     assigning.assign([row.pk for row in day.of(run)[:TAKEN]], TRIAGER)
 
 
+def change_of_rules(day: Day) -> Iterator[float]:
+    """One person wants to reach more with a credential; another has to agree."""
+    credential = Credential.objects.get(name="customer-mail")
+    wider = [*credential.destination_rules, "*@fjell.example"]
+    change = proposing.draft(
+        day.people[OPERATOR_ADMIN],
+        credential,
+        {"destination_rules": wider},
+        credential.row_version,
+    )
+    reason = "the customers of Fjell join us on the first (OPS-338)"
+    proposing.request(day.people[OPERATOR_ADMIN], change.pk, reason)
+    yield 0
+
+
 def tries_to_approve(day: Day) -> Iterator[float]:
     """Money goes out only when somebody has looked."""
     for account, amount in (("4471", "19.80"), ("5120", "240.00")):
@@ -164,5 +179,6 @@ SCENES = (
     (3.65, waiting_for_a_second_person),
     (1.9, incident),
     (0.8, tries_to_approve),
+    (0.45, change_of_rules),
     (0.2, at_work),
 )

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from config.demo import sample
 from config.demo.scene import CHANNELS
-from config.drill.incident import AGENT, ALERT, deliveries, new_tag, practice_channel, stage
+from config.drill.incident import AGENT, ALERT, Scene, deliveries, new_tag, practice_channel, stage
 from config.drill.kinds import KINDS, SEEDS, Kind, fates
 from config.drill.result import Result, result_of
 from config.management.commands.up import as_typed
@@ -93,7 +93,8 @@ class Command(LedgerCommand):
         tag = new_tag()
         channel = _channel(options["channel"], kind, url, tag)
         try:
-            run = stage(fates(kind, seed, tag), channel, recipient, settings.COUNTERFOIL_DATA)
+            scene = Scene(channel, recipient, settings.COUNTERFOIL_DATA)
+            run = stage(kind, fates(kind, seed, tag), scene)
         except (TimeoutError, RuntimeError, OSError) as error:
             log = settings.COUNTERFOIL_DATA / "drill.log"
             raise CommandError(f"{error}; what its worker said is in {log}") from error
@@ -172,7 +173,7 @@ def _place(channel: Channel) -> str:
 def _alert(run: Run, channel: Channel, count: int, link: str, seed: int) -> str:
     return (
         f"ALERT  {channel}: {count} messages of run {run.run_id} may or may not have arrived.\n"
-        "       The connection broke before an answer came. Nothing sends them again by itself;\n"
+        "       No answer was written down. Nothing sends them again by itself;\n"
         "       whether they are sent again, counted as arrived or left is for you to decide.\n\n"
         f"       {link}\n\n"
         f"Their people can be asked:  {as_typed()} drill --ask DESTINATION\n"

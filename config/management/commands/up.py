@@ -28,9 +28,9 @@ BACKLOG = 128
 
 class Command(LedgerCommand):
     help = (
-        "Start the console and a worker, and keep both running until Ctrl-C. Migrates the\n"
-        "database first. On first use it makes the user `operator` and prints a password, once.\n"
-        "With --json the greeting is one line of JSON."
+        "Start the console, a worker and the watch, and keep them running until Ctrl-C. Migrates\n"
+        "the database first. On first use it makes the user `operator` and prints a password,\n"
+        "once. With --json the greeting is one line of JSON."
     )
     lesson = """
         Exit codes: 0 stopped in order, by Ctrl-C or `make stop`
@@ -66,6 +66,7 @@ class Command(LedgerCommand):
         listening = listen(options["host"], options["port"])
         greet = self._greet_program if options["json"] else self._greet
         greet(listening.getsockname(), first_password())
+        _let_alarms_lead_to(*listening.getsockname()[:2])
         connections.close_all()
         become_parent(folder, listening)
 
@@ -90,7 +91,7 @@ class Command(LedgerCommand):
         self.stdout.write(f"          forgotten? {as_typed()} changepassword {OPERATOR}")
         self.stdout.write(f"\n{SNIPPET.format(python=_python(), channel=SLUG)}")
         self.stdout.write(f"The channel {SLUG} writes to {_short(notes_file())}.")
-        self.stdout.write("Ctrl-C stops the console and the worker.\n")
+        self.stdout.write("Ctrl-C stops the console, the worker and the watch.\n")
         self.stdout.flush()
 
 
@@ -102,6 +103,12 @@ def first_password() -> str | None:
     password = secrets.token_urlsafe(15)
     users.create_superuser(OPERATOR, password=password)
     return password
+
+
+def _let_alarms_lead_to(host: str, port: int) -> None:
+    """On one machine only `up` knows the console's port; a setting wins."""
+    if settings.COUNTERFOIL_MODE == "local":
+        os.environ.setdefault("COUNTERFOIL_CONSOLE_URL", f"http://{host}:{port}/")
 
 
 def listen(host: str, first_port: int) -> socket.socket:
@@ -133,6 +140,10 @@ def become_parent(folder: Path, listening: socket.socket) -> NoReturn:
     programs = [
         {"name": "web", "command": [*_module("config.web"), str(number)], "pass_fds": [number]},
         {"name": "worker", "command": [sys.executable, str(_manage_py()), "deliver"]},
+        {
+            "name": "watch",
+            "command": [sys.executable, str(_manage_py()), *["watch", "--push", "--every", "15"]],
+        },
     ]
     words = [*_module("config.supervisor"), "run", str(folder), json.dumps(programs)]
     os.chdir(settings.BASE_DIR)

@@ -1,0 +1,30 @@
+"""`manage.py hold`: nothing goes out at all."""
+
+from typing import Any
+
+from delivery import switches
+from ledgers.management.command import Answer
+from ledgers.models import OutboxItem
+from reviews.foresight import COUNTED
+from reviews.management.switching import SwitchCommand, Turn
+
+
+class Command(SwitchCommand):
+    name = "hold"
+    help = (
+        "Send nothing at all until it is released. Running workers stop within five seconds; what\n"
+        "is on the wire by then cannot be called back. The same switch as on the channels' page."
+    )
+    lesson = """
+        Exit codes: 0 held · 1 refused: everything is held already · 2 used wrongly
+
+        Example:
+          manage.py hold --reason "the agent went wild"
+        """
+
+    def turn(self, turn: Turn, options: dict[str, Any]) -> Answer:
+        del options
+        switches.hold(turn.reason, turn.who)
+        owed = OutboxItem.objects.all()[:COUNTED].count()
+        said = f"Everything is held. {owed} owed wait. Running workers stop within five seconds."
+        return self.done(said, owed=owed)
