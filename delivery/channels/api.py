@@ -88,7 +88,7 @@ class ApiAdapter(Adapter):
         """
         return bearer(secret)
 
-    def key_headers(self, key: str) -> dict[str, str]:
+    def key_headers(self, key: str) -> Mapping[str, str]:
         """The key, where it goes into a header."""
         del key
         return {}

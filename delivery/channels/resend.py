@@ -7,7 +7,7 @@ Source: resend.com/docs (idempotency keys, errors, webhooks), resend-openapi @fd
 the two kinds of 409 were not verified; another name proves nothing. Known by contract only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import ClassVar
 
@@ -102,7 +102,7 @@ class ResendAdapter(ApiAdapter):
             mail["html"] = f"{said.html}\n<p>{line}</p>"
         return Rendered(canonical_json(mail, "content").encode(), envelope.destination)
 
-    def key_headers(self, key: str) -> dict[str, str]:
+    def key_headers(self, key: str) -> Mapping[str, str]:
         return {"Idempotency-Key": key}
 
     def path(self, rendered: Rendered, key: str, secret: str) -> str:
