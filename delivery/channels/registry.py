@@ -9,6 +9,7 @@ from delivery.channels.discourse import DiscourseAdapter
 from delivery.channels.email import EmailAdapter
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.github import GithubAdapter
+from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.pagerduty import PagerdutyAdapter
 from delivery.channels.resend import ResendAdapter
 from delivery.channels.secrets import read_secret
@@ -24,6 +25,7 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
     for adapter in (
         WebhookAdapter,
         EmailAdapter,
+        MatrixAdapter,
         ResendAdapter,
         SlackAdapter,
         DiscordAdapter,

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from delivery.channels.contract import Adapter, Envelope
 from delivery.channels.email import EmailAdapter
 from delivery.channels.function import FunctionAdapter
+from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.registry import ADAPTERS
 from delivery.channels.simulator import SimulatorAdapter
 from delivery.channels.webhook import WebhookAdapter
@@ -50,6 +51,11 @@ def _email(url: str) -> Made:
     return EmailAdapter(settings, lambda: ""), "ops@there.test"
 
 
+def _matrix(url: str) -> Made:
+    settings = {"base_url": url, "allow_private": True}
+    return MatrixAdapter(settings, lambda: SECRET), "!ops:there.test"
+
+
 def _vendor(name: str) -> Maker:
     way = WAYS[name]
 
@@ -65,6 +71,7 @@ MADE: Mapping[str, Maker] = {
     "simulator": _simulator,
     "function": _function,
     "email": _email,
+    "matrix": _matrix,
     **{name: _vendor(name) for name in WAYS},
 }
 # A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".

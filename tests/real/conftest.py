@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.real import mail_servers as mail
+from tests.real import synapse as matrix
 from tests.real.mail_servers import MailServers
+from tests.real.processes import HOW
 
 
 @pytest.fixture(scope="session")
 def mail_lab() -> Iterator[MailServers]:
     """Postfix and Dovecot."""
     if missing := mail.missing():
-        pytest.skip(f"{missing}: not installed; on Debian and Ubuntu: .ci/install-servers")
+        pytest.skip(f"{missing}: {HOW}")
     if os.geteuid() != 0:
         pytest.skip("Postfix and Dovecot start only as root")
     # Not pytest's folder, which others may not enter: the servers run as users of their own.
@@ -24,3 +26,10 @@ def mail_lab() -> Iterator[MailServers]:
         mail.mail_servers(Path(folder)) as servers,
     ):
         yield servers
+
+
+@pytest.fixture(scope="session")
+def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[matrix.Synapse]:
+    """Synapse."""
+    with matrix.synapse(tmp_path_factory.mktemp("synapse")) as server:
+        yield server

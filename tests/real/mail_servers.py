@@ -7,13 +7,14 @@ over IMAP; every account has the same password. Both need root, as on any real h
 
 import pwd
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.real.processes import free_port, running, wait_for_greeting
 
 CERTIFICATES = Path(__file__).parent.parent / "channels" / "certificates"
 PASSWORD = "a-password-of-the-lab"
@@ -54,57 +55,21 @@ def missing() -> str:
 def mail_servers(folder: Path) -> Iterator[MailServers]:
     """Both servers, running until left."""
     folder.chmod(0o755)
-    smtp, imap, lmtp = _free_port(), _free_port(), _free_port()
+    smtp, imap, lmtp = free_port(), free_port(), free_port()
     servers = MailServers(folder, smtp, imap)
     _write_dovecot(folder, imap, lmtp)
     _write_postfix(folder, smtp, lmtp)
     with (
-        _running(folder / "dovecot.out", "dovecot", "-F", "-c", folder / "dovecot.conf"),
-        _running(folder / "postfix.out", "postfix", "-c", folder / "postfix", "start-fg"),
+        running(folder / "dovecot.out", "dovecot", "-F", "-c", folder / "dovecot.conf"),
+        running(folder / "postfix.out", "postfix", "-c", folder / "postfix", "start-fg"),
     ):
-        _wait_for(smtp)
-        _wait_for(imap)
+        wait_for_greeting(smtp)
+        wait_for_greeting(imap)
         try:
             yield servers
         finally:  # its master does not end with the script that started it
             stop = ["postfix", "-c", str(folder / "postfix"), "stop"]
             subprocess.run(stop, check=False, timeout=30, stderr=subprocess.DEVNULL)
-
-
-@contextmanager
-def _running(output: Path, *command: str | Path) -> Iterator[None]:
-    """A server in the foreground, as a child of the tests; what it says is kept."""
-    with output.open("wb") as said:
-        server = subprocess.Popen(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
-        try:
-            yield
-        finally:
-            server.terminate()
-            server.wait(20)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int, seconds: float = 20.0) -> None:
-    """Until somebody greets there."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as greeted:
-                if greeted.recv(1):
-                    return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-        time.sleep(0.05)
 
 
 def _write_postfix(folder: Path, smtp: int, lmtp: int) -> None:
