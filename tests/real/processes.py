@@ -73,6 +73,19 @@ def wait_for_greeting(port: int, seconds: float = 20.0) -> None:
         time.sleep(0.05)
 
 
+def wait_for_connection(port: int, seconds: float = 20.0) -> None:
+    """Until somebody listens there."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
 def wait_for_answer(url: str, output: Path, seconds: float = 90.0) -> None:
     """Until an HTTP server answers anything but a 5xx there; else what it said by then."""
     until = time.monotonic() + seconds
