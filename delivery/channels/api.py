@@ -93,6 +93,11 @@ class ApiAdapter(Adapter):
         del key
         return {}
 
+    def signature(self, method: str, url: str, body: bytes, secret: str) -> dict[str, str]:
+        """Header fields that are made for each request, where the provider wants it signed."""
+        del method, url, body, secret
+        return {}
+
     def body(self, rendered: Rendered, secret: str) -> bytes:
         """The body as it is sent; only a secret may be added to what was rendered."""
         del secret
@@ -118,14 +123,21 @@ class ApiAdapter(Adapter):
     def submit(self, rendered: Rendered, key: str, journal: Journal) -> Outcome:
         try:
             secret = self._needed_secret()
-            headers = {**self.headers(secret), **self.key_headers(key)}
+            url = self.option("base_url") + self.path(rendered, key, secret)
+            body = self.body(rendered, secret)
+            headers = {
+                "Content-Type": self.content_type,
+                **self.headers(secret),
+                **self.key_headers(key),
+                **self.signature(self.method, url, body, secret),
+            }
         except (SecretError, ValueError) as error:
             return NotSent(str(error), tried=False)
         call = Call(
             self.method,
-            self.option("base_url") + self.path(rendered, key, secret),
-            {"Content-Type": self.content_type, **headers},
-            self.body(rendered, secret),
+            url,
+            headers,
+            body,
             allow_private=self.option("allow_private"),
             ca_file=self.option("ca_file"),
         )
@@ -136,13 +148,15 @@ class ApiAdapter(Adapter):
         self, path: str, deadline: float, parameters: Mapping[str, Json] | None = None
     ) -> PartialAnswer | str:
         """One question by GET: its whole answer, or why there is none."""
+        query = f"?{urlencode(parameters, doseq=True)}" if parameters else ""
+        url = f"{self.option('base_url')}{path}{query}"
         try:
-            headers = self.headers(self._needed_secret())
+            secret = self._needed_secret()
+            headers = {**self.headers(secret), **self.signature("GET", url, b"", secret)}
         except (SecretError, ValueError) as error:
             return f"no credential: {error}"
-        query = f"?{urlencode(parameters, doseq=True)}" if parameters else ""
         return ask(
-            f"{self.option('base_url')}{path}{query}",
+            url,
             deadline,
             headers,
             allow_private=self.option("allow_private"),

@@ -13,6 +13,7 @@ from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.pagerduty import PagerdutyAdapter
 from delivery.channels.resend import ResendAdapter
 from delivery.channels.secrets import read_secret
+from delivery.channels.ses import SesAdapter
 from delivery.channels.simulator import SimulatorAdapter
 from delivery.channels.slack import SlackAdapter
 from delivery.channels.telegram import TelegramAdapter
@@ -27,6 +28,7 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
         EmailAdapter,
         MatrixAdapter,
         ResendAdapter,
+        SesAdapter,
         SlackAdapter,
         DiscordAdapter,
         TelegramAdapter,

@@ -10,6 +10,7 @@ from delivery.channels.email import EmailAdapter
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.registry import ADAPTERS
+from delivery.channels.ses import SesAdapter
 from delivery.channels.simulator import SimulatorAdapter
 from delivery.channels.webhook import WebhookAdapter
 from delivery.outcomes import Outcome
@@ -18,6 +19,7 @@ from tests.contract.vendor import SECRET as VENDORS_SECRET
 from tests.contract.ways import WAYS
 
 SECRET = "whsec_c2hhLCBkbyBub3QgdGVsbA=="
+KEYS = "AKIDEXAMPLEAKIDEXAMP:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
 RECOGNIZER = "dlvq2mx9kabcdefghijkl"
 TEXT = "two words"
@@ -56,6 +58,11 @@ def _matrix(url: str) -> Made:
     return MatrixAdapter(settings, lambda: SECRET), "!ops:there.test"
 
 
+def _ses(url: str) -> Made:
+    settings = {"base_url": url, "allow_private": True, "region": "eu-central-1"}
+    return SesAdapter({**settings, "sender": "agent@here.test"}, lambda: KEYS), "ops@there.test"
+
+
 def _vendor(name: str) -> Maker:
     way = WAYS[name]
 
@@ -72,13 +79,14 @@ MADE: Mapping[str, Maker] = {
     "function": _function,
     "email": _email,
     "matrix": _matrix,
+    "ses": _ses,
     **{name: _vendor(name) for name in WAYS},
 }
 # A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".
 BLIND = frozenset({"function"})
 # Those whose answers are read as plain HTTP; the others look into the body as well.
 PLAIN = frozenset({"webhook", "simulator", "function"})
-SECRETS = (SECRET, VENDORS_SECRET)
+SECRETS = (SECRET, VENDORS_SECRET, KEYS.partition(":")[2])
 
 os.environ.setdefault("TEST_SECRET", SECRET)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.real import mail_servers as mail
+from tests.real import moto as ses
 from tests.real import synapse as matrix
 from tests.real.mail_servers import MailServers
 from tests.real.processes import HOW
@@ -32,4 +33,11 @@ def mail_lab() -> Iterator[MailServers]:
 def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[matrix.Synapse]:
     """Synapse."""
     with matrix.synapse(tmp_path_factory.mktemp("synapse")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mail_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ses.Moto]:
+    """moto."""
+    with ses.moto(tmp_path_factory.mktemp("moto")) as server:
         yield server
