@@ -5,8 +5,8 @@ lost answer did not tell. So an unknown send stays unknown until a person looks 
 The recognizer goes into a header, a tag (which event destinations report) and the last line.
 
 Source: the service's own description, sesv2 in botocore 1.44.8 (shapes, errors). Known by contract
-only: moto 5.2.5, which was met in person (tests/real/test_ses.py), is a server of the same interface
-that others keep, not Amazon's.
+only: moto 5.2.5, which was met in person (tests/real/test_ses.py), is a server of the same
+interface that others keep, not Amazon's.
 """
 
 import re
