@@ -20,7 +20,7 @@ RECOVERING = "breaker recovering: the destination has only just answered again"
 
 _FAILURES = frozenset({"not_sent", "ambiguous"})
 # Being asked to wait is no failure: somebody is there to ask.
-_ANSWERS = frozenset({"accepted", "refused", "deferred", "in_flight", "mismatch"})
+_ANSWERS = frozenset({"accepted", "refused", "unauthorised", "deferred", "in_flight", "mismatch"})
 _ALL = 1000  # calls that are freed at once when the last step of the ramp is done
 
 Route = tuple[int, str]  # channel id, and the adapter's name for what fails together

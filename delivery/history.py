@@ -128,6 +128,8 @@ def _facts(
 def _holds(row: Mapping[str, Any], way: Way) -> Iterator[str]:
     """What holds this row: its channel's reasons, everything's, and a person's approval."""
     yield from way.held
+    if why := way.refuses(row["destination"]):
+        yield why
     if row["held_reason"]:
         yield f"everything is held: {row['held_reason']}"
     if way.channel.requires_approval and row["decision"] not in GO_ON:

@@ -35,6 +35,34 @@ class Worker(models.Model):
         return self.name
 
 
+class CredentialHold(models.Model):
+    """A provider refused a channel's credential: what goes the same way waits.
+
+    It holds only while the secret still has this fingerprint; see `delivery.credentials`.
+    """
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="credential_holds")
+    # As the adapter names what fails together; empty is all of the channel.
+    route = models.CharField(max_length=1000, blank=True)
+    fingerprint = models.CharField(max_length=64)
+    # refused, scope (it lacks one), or identity (it is of another account)
+    kind = models.CharField(max_length=10)
+    why = models.CharField(max_length=300)
+    # The scopes it lacks, as the provider names them.
+    needed = models.JSONField(default=list)
+    since = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ("channel_id", "route")
+        constraints = (
+            # One alert per way, however many were refused; also the look-up with every wave.
+            models.UniqueConstraint(fields=("channel", "route"), name="credential_hold_once"),
+        )
+
+    def __str__(self) -> str:
+        return self.why
+
+
 class ChannelMeter(models.Model):
     """The token bucket of a channel with a rate limit; see `delivery.limits`."""
 

@@ -32,6 +32,23 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Unauthorised:
+    """The provider does not let this credential in, or not for this; so it accepted nothing.
+
+    That says nothing about the message: it costs no attempt, and whatever else takes the same way
+    waits until the credential is another one or was checked. `needed`: the scopes that are lacking,
+    as the provider names them; empty where it refuses the credential itself. `granted`: those that
+    it says there are.
+    """
+
+    why: str
+    needed: tuple[str, ...] = ()
+    granted: tuple[str, ...] = ()
+    response: str = ""
+    outcome: ClassVar[str] = "unauthorised"
+
+
+@dataclass(frozen=True, slots=True)
 class Deferred:
     """Provably not accepted, and the provider asks to come back later. Costs no attempt.
 
@@ -88,4 +105,4 @@ class Ambiguous:
         return "mismatch" if self.mismatch else "ambiguous"
 
 
-Outcome = Accepted | Refused | Deferred | NotSent | InFlight | Ambiguous
+Outcome = Accepted | Refused | Unauthorised | Deferred | NotSent | InFlight | Ambiguous

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from delivery import hooks
+from delivery import credentials, hooks
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, read
 from delivery.next_move import Kind
@@ -47,6 +47,8 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[
         finished = [case for cases, _ in alone for case in cases]
         kept = [call for _, calls_kept in alone for call in calls_kept]
     boundary("settled")
+    ended = [call for call in calls if call not in kept]
+    credentials.sign.take_down(one for call in ended for one in call.refusals())
     hooks.tell(finished)
     return kept
 
@@ -99,6 +101,9 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
         held = moves.hold(fences, skip_locked=True)
         mine = [call for call in calls if call.delivery_pk in held]
         evidence.close_attempts([call.closing() for call in mine])
+        refusals = [one for call in mine for one in call.refusals()]
+        credentials.keep(refusals, actor)
+        ways.forget(one.channel_id for one in refusals)
         boundary("attempts-closed")
         cases = read(held, ways)
         on_time = [decide(c) for c in cases if c.fence == fences[c.id] and c.leased]

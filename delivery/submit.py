@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from django.db import connection, transaction
 
+from delivery import credentials
 from delivery.authority import allowed_by, frozen_authority
 from delivery.breaker import Route, breaker
 from delivery.channels.contract import Adapter, Envelope, Rendered
@@ -18,7 +19,16 @@ from delivery.contents import Content
 from delivery.decide import Decided, hold_back
 from delivery.errors import HeldBackError, OpenTransactionError
 from delivery.journal import CallJournal, LastCheck
-from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
+from delivery.outcomes import (
+    Accepted,
+    Ambiguous,
+    Deferred,
+    InFlight,
+    NotSent,
+    Outcome,
+    Refused,
+    Unauthorised,
+)
 from delivery.timing import boottime
 from delivery.vetting import vetted_outcome
 from delivery.ways import Ways
@@ -65,6 +75,7 @@ class Call:
     rendered: Rendered
     adapter: Adapter
     journal: CallJournal
+    fingerprint: str
     outcome: Outcome = field(default=Ambiguous("the call has not ended"))
 
     @property
@@ -82,7 +93,16 @@ class Call:
             self.outcome = _submit(self)
         finally:
             breaker.ended(self.route, self.outcome.outcome)
+            for refusal in self.refusals():
+                credentials.sign.put_up(refusal)
         boundary("accepted" if isinstance(self.outcome, Accepted) else "answered")
+
+    def refusals(self) -> list[credentials.Refusal]:
+        """What the answer says about the credential, if anything."""
+        said = self.outcome
+        if not isinstance(said, Unauthorised):
+            return []
+        return [credentials.refusal_of(said, self.route, self.fingerprint)]
 
     def closing(self) -> Closing:
         """The attempt's end, as the ledger keeps it."""
@@ -194,6 +214,7 @@ def write_ahead(
                 rendered=item.rendered,
                 adapter=item.adapter,
                 journal=CallJournal(deadline_s, check),
+                fingerprint=ways.of(case.channel_id).fingerprint,
             )
         )
     return calls
@@ -229,6 +250,8 @@ def _last_check(item: Ready, claimed: Claimed, mark: float, ways: Ways) -> LastC
 
 def _submit(call: Call) -> Outcome:
     try:
+        if why := credentials.sign.against(*call.route, call.fingerprint):
+            return NotSent(why, tried=False)
         call.journal.look()
         said = call.adapter.submit(call.rendered, call.key, call.journal)
         return vetted_outcome(said, call.adapter.secret)

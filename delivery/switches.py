@@ -69,7 +69,7 @@ def resume(channel: Channel, seen: datetime | None, reason: str, actor: str) -> 
                 " resuming would send."
             )
         log("resume", actor, detail={"channel": channel.slug, "reason": why})
-        _wake([channel.pk], PAUSED)
+        wake([channel.pk], PAUSED)
 
 
 def hold(reason: str, actor: str) -> None:
@@ -100,11 +100,11 @@ def release(seen: datetime | None, reason: str, actor: str) -> None:
                 "It is not held as it was when you looked. Look again at what releasing would send."
             )
         log("release_all", actor, detail={"reason": why})
-        _wake(list(Channel.objects.values_list("pk", flat=True)), HELD)
+        wake(list(Channel.objects.values_list("pk", flat=True)), HELD)
 
 
-def _wake(channels: list[int], held_by: str) -> None:
-    """Make due what waits for this. Who holds a lease looks again anyway."""
+def wake(channels: list[int], held_by: str) -> None:
+    """Make due what waits for this, a part of its cause. Who holds a lease looks again anyway."""
     with connection.cursor() as cursor:
         cursor.execute(_WAKE, [channels, f"%{held_by}%", WOKEN])
     outbox.notify()

@@ -12,7 +12,16 @@ from typing import Any
 from delivery.channels.contract import Finding, Secret
 from delivery.channels.redacting import without_secrets
 from delivery.errors import SecretError
-from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
+from delivery.outcomes import (
+    Accepted,
+    Ambiguous,
+    Deferred,
+    InFlight,
+    NotSent,
+    Outcome,
+    Refused,
+    Unauthorised,
+)
 from ledgers.canonical import storable
 
 METHODS = ("key_lookup", "id_lookup", "surface_scan")
@@ -21,7 +30,7 @@ MAX_ID = 300  # characters, as the ledger keeps it; half an id would be another 
 MAX_PAGES = 2**31 - 1
 YEARS = range(1970, 9000)  # what every zone, the database and Python can hold and compare
 
-_KINDS = (Accepted, Refused, Deferred, NotSent, InFlight, Ambiguous)
+_KINDS = (Accepted, Refused, Unauthorised, Deferred, NotSent, InFlight, Ambiguous)
 _TEXTS = ("why", "searched", "response", "provider_message_id")
 _FLAGS = ("permanent", "replayed", "tried", "mismatch")
 
@@ -40,6 +49,8 @@ def vetted_outcome(said: object, secret: Secret) -> Outcome:
         return Ambiguous(f"the {type(said).__name__} that came back cannot be used: {wrong}")
     if isinstance(said, Deferred | InFlight):
         outcome = replace(said, retry_after_s=_seconds(said.retry_after_s))
+    if isinstance(said, Unauthorised):
+        outcome = replace(said, needed=_scopes(said.needed), granted=_scopes(said.granted))
     fit: Outcome = _fit(outcome, secret)
     return fit
 
@@ -105,6 +116,13 @@ def _seconds(said: object) -> float | None:
 
 
 _LONGEST_S = 1e9
+
+
+def _scopes(said: object) -> tuple[str, ...]:
+    """Names of scopes, as far as they are some: plain words, not too many."""
+    given = said if isinstance(said, tuple | list) else ()
+    names = [storable(one)[:80] for one in given if isinstance(one, str) and one.strip()]
+    return tuple(names[:50])
 
 
 def _fit(said: Any, secret: Secret) -> Any:

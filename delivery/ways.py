@@ -1,8 +1,10 @@
 """Channels as they are now: their adapter, their promises, and what holds everything on them."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from delivery import credentials
 from delivery.authority import rule_complaints
 from delivery.channels.contract import Adapter
 from delivery.channels.missing import NoAdapter
@@ -28,6 +30,15 @@ class Way:
     held: tuple[str, ...]
     read_at: float
     policies: dict[str, Policy] = field(default_factory=dict)
+    # Why the provider's refusals of this secret hold it, by route.
+    refused: Mapping[str, str] = field(default_factory=dict)
+    # The secret is another one than before, and its provider can tell whose it is.
+    unverified: bool = False
+
+    def refuses(self, destination: str) -> str:
+        """Why the provider does not let this credential through to there; empty where it does."""
+        route = (self.channel.pk, self.adapter.route(destination))
+        return credentials.against(self.refused, route, self.fingerprint)
 
 
 @dataclass(slots=True)
@@ -42,6 +53,11 @@ class Ways:
             channel = Channel.objects.select_related("credential").get(pk=channel_id)
             way = self.ways[channel_id] = open_way(channel)
         return way
+
+    def forget(self, channel_ids: Iterable[int]) -> None:
+        """Read these anew when they are next wanted."""
+        for channel_id in channel_ids:
+            self.ways.pop(channel_id, None)
 
 
 def open_way(channel: Channel) -> Way:
@@ -59,7 +75,10 @@ def open_way(channel: Channel) -> Way:
         reasons.extend(f"not ready: {why}" for why in [adapter.ready()] if why)
     except Exception as error:  # noqa: BLE001  whatever an operator's settings make it raise
         reasons.append(f"misconfigured: {type(error).__name__}: {error}")
-    return Way(channel, adapter, mark, tuple(reasons), boottime())
+    way = Way(channel, adapter, mark, tuple(reasons), boottime())
+    way.refused = credentials.holds_of(channel, mark)
+    way.unverified = "" not in way.refused and credentials.renewed(channel, adapter, mark)
+    return way
 
 
 def _open_adapter(channel: Channel) -> tuple[Adapter, list[str]]:
@@ -83,11 +102,12 @@ def _credential_mark(credential: Credential) -> tuple[str, str]:
         return "", f"credential {credential.name} unavailable: {error}"
     mark = fingerprint(secret) if secret else "none"
     if not credential.fingerprint:
-        Credential.objects.filter(pk=credential.pk, fingerprint="").update(fingerprint=mark)
+        if Credential.objects.filter(pk=credential.pk, fingerprint="").update(fingerprint=mark):
+            credentials.lift(credential)  # people have just agreed to take it: it is tried again
     elif credential.fingerprint != mark:
         return mark, (
-            f"credential {credential.name} is of another identity than before, or was renewed:"
-            " on its page people may agree to take it, if it is of the same account"
+            f"{credentials.HELD_BY}{credential.name} is of another identity than before, or was"
+            " renewed: on its page people may agree to take it, if it is of the same account"
         )
     return mark, ""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import close_old_connections, connection
 
+from delivery import checking
 from delivery.breaker import HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
@@ -51,6 +52,8 @@ class Worker:
         self._hold = Hold()
         self._calls: list[Call] = []
         self._searches: list[Search] = []
+        self._verifications: list[checking.Verification] = []
+        self._questions = checking.Questions()
         self._ways = Ways()
         self._stopping = False
 
@@ -107,7 +110,7 @@ class Worker:
 
     @property
     def _unsettled(self) -> int:
-        return len(self._calls) + len(self._searches)
+        return len(self._calls) + len(self._searches) + len(self._verifications)
 
     @property
     def _awaited(self) -> bool:
@@ -150,6 +153,8 @@ class Worker:
                 self._calls.append(job)
             elif isinstance(job, Search):
                 self._searches.append(job)
+            elif isinstance(job, checking.Verification):
+                self._verifications.append(job)
 
     def _settle(self) -> bool:
         if self._calls:
@@ -159,6 +164,10 @@ class Worker:
         if self._searches:
             settle_searches(self._searches, self.who.name, self._ways)
             self._searches = []
+        if self._verifications:
+            checking.keep_all(self._verifications, self.who.name)
+            self._ways.forget(one.channel_id for one in self._verifications)
+            self._verifications = []
         for channel_id, count in breaker.take_freed().items():
             outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
         self._renew()
@@ -183,6 +192,8 @@ class Worker:
         # What is on record is called before anything else can fail.
         for job in jobs:
             self._pool.start(job)
+        for question in self._questions.due(self._ways.ways.values()):
+            self._pool.start(question)
         metered = {c for c, way in self._ways.ways.items() if way.channel.rate_per_s}
         give_back(claimed, [job.channel_id for job in jobs if isinstance(job, Call)], metered)
         return True

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from ledgers.errors import NotFoundError
-from ledgers.models import Delivery, Run
+from ledgers.models import Channel, Delivery, Run
 
 SHORTEST_PREFIX = 4  # hex digits
 NAMED = 5  # candidates that an error lists
@@ -87,3 +87,17 @@ def find_delivery(text: str) -> Delivery:
         names = ", ".join(str(row.delivery_id) for row in found[:NAMED])
         raise NotFoundError(f"delivery: {text!r} names several: {names}. Write more of it.")
     return found[0]
+
+
+def find_channel(slug: str) -> Channel:
+    """The channel of this name, with its credential.
+
+    Raises:
+        NotFoundError: naming those there are.
+    """
+    rows = Channel.objects.select_related("credential")
+    found = rows.filter(slug=slug).first() if slug.isprintable() else None
+    if found is None:
+        there = ", ".join(rows.values_list("slug", flat=True)[:20]) or "none yet"
+        raise NotFoundError(f"channel: there is none called {slug!r}. There are: {there}.")
+    return found

@@ -33,6 +33,7 @@ _TABLE = {
     "open": ("up", "busy"),
     "accepted": ("check", "good"),
     "refused": ("cross", "bad"),
+    "unauthorised": ("cross", "bad"),
     "deferred": ("clock", "wait"),
     "not_sent": ("minus", "off"),
     "not_tried": ("minus", "off"),

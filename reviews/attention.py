@@ -70,6 +70,15 @@ CONCERNS: tuple[Concern, ...] = (
         "d.created_at",
     ),
     Concern(
+        "credential", "Credential refused", "unsafe",
+        "wait because the provider does not let their credential in",
+        "bad", "since",
+        "delivery_credentialhold h JOIN ledgers_outboxitem o ON o.channel_id = h.channel_id"
+        " JOIN ledgers_delivery d ON d.id = o.delivery_id"
+        " WHERE d.status IN ('pending', 'unknown') AND position(h.why IN d.cause) > 0",
+        "h.since",
+    ),
+    Concern(
         "overdue", "Overdue", "silent",
         f"due for more than {GRACE_S} s, and no worker has taken it",
         "bad", "owed since",

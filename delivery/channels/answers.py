@@ -17,7 +17,15 @@ from requests import Response
 
 from delivery.channels.http import Failure
 from delivery.channels.reading import PartialAnswer
-from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, Outcome, Refused
+from delivery.outcomes import (
+    Accepted,
+    Ambiguous,
+    Deferred,
+    InFlight,
+    Outcome,
+    Refused,
+    Unauthorised,
+)
 
 MAX_KEPT = 4096  # characters of an answer that are kept as evidence
 MAX_RETRY_AFTER_S = 7 * 86_400.0
@@ -83,6 +91,8 @@ def outcome_of(
 
 
 def _by_refusals(status: int, reading: Reading, shown: str) -> Outcome:
+    if status == HTTPStatus.UNAUTHORIZED and status in reading.refusals:
+        return Unauthorised("401: the credential is not accepted", response=shown)
     if status in reading.refusals and 400 <= status < 500:
         return Refused(f"{status}: declared as proof of non-acceptance", response=shown)
     return Ambiguous(f"{status} proves nothing about acceptance", response=shown)

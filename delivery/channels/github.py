@@ -12,7 +12,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import ClassVar
 
-from delivery.channels.answers import Reading, json_of, outcome_of, retry_after_s
+from delivery.channels.answers import Reading, json_of, kept_text, outcome_of, retry_after_s
 from delivery.channels.api import (
     ApiAdapter,
     Listing,
@@ -30,7 +30,7 @@ from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import CLOCK_TOLERANCE, Page, Seen, moment
 from delivery.channels.settings import Settings
 from delivery.channels.texts import split_content, text_of
-from delivery.outcomes import Outcome
+from delivery.outcomes import Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
 LIMIT = 65_536 - 300  # characters of a body, less what is added to it
@@ -39,6 +39,9 @@ _RIGHT = "an issue or pull request, such as owner/repository#12"
 _FORM = r"[a-z0-9](?:[a-z0-9-]{0,38})/[a-z0-9._-]{1,100}#[1-9][0-9]{0,9}"
 _MARK = re.compile(r"<!-- counterfoil ([a-z0-9]{20,25}) -->")
 _SCOPES = "X-OAuth-Scopes"
+# Any one of these is enough for the request, as GitHub says with every answer.
+_WANTED = "X-Accepted-OAuth-Scopes"
+_NO_SCOPE = frozenset({403, 404})
 
 
 class GithubAdapter(ApiAdapter):
@@ -111,6 +114,11 @@ class GithubAdapter(ApiAdapter):
         )
         if limited:
             return rate_limited(answer, None, secret)
+        granted, wanted = _scopes(answer, _SCOPES), _scopes(answer, _WANTED)
+        lacks = granted and wanted and not set(granted) & set(wanted)
+        if answer.status_code in _NO_SCOPE and lacks:
+            why = f"{answer.status_code}: the token lacks a scope"
+            return Unauthorised(why, wanted, granted, kept_text(answer, [secret]))
         return outcome_of(answer, self.reading, [secret])
 
     def look_up(self, query: Query, deadline: float) -> Iterator[Finding]:
@@ -148,12 +156,16 @@ class GithubAdapter(ApiAdapter):
         if answer.status_code != HTTPStatus.OK or not isinstance(said, dict):
             refused = answer.status_code == HTTPStatus.UNAUTHORIZED
             return Introspection(refused=refused, why=f"answered {answer.status_code}")
-        scopes = answer.headers.get(_SCOPES)
         return Introspection(
             identity=str(said.get("login", "")),
-            scopes=tuple(filter(None, scopes.replace(" ", "").split(","))) if scopes else None,
+            scopes=_scopes(answer, _SCOPES) or None,
             clock=clock_of(answer),
         )
+
+
+def _scopes(answer: PartialAnswer, field: str) -> tuple[str, ...]:
+    """The scopes that a header field lists; none for the kinds of tokens that have no scopes."""
+    return tuple(filter(None, answer.headers.get(field, "").replace(" ", "").split(",")))
 
 
 def _places(place: str) -> tuple[str, ...]:

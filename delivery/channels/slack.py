@@ -31,7 +31,7 @@ from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import Page, Seen
 from delivery.channels.settings import Settings
 from delivery.channels.texts import VISIBLE_LINE, split_content, text_of
-from delivery.outcomes import Accepted, Outcome
+from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
 EVENT = "counterfoil"
@@ -41,17 +41,21 @@ _RIGHT = "the id of a conversation, such as C0123ABCDEF"
 # Named by the method's own list of errors, each answered before anything is posted.
 _REFUSES = frozenset(
     {
-        "access_denied", "account_inactive", "as_user_not_supported", "cannot_reply_to_message",
+        "access_denied", "as_user_not_supported", "cannot_reply_to_message",
         "channel_is_limited_access", "channel_not_found", "deprecated_endpoint",
         "ekm_access_denied", "invalid_arg_name", "invalid_arguments", "invalid_array_arg",
-        "invalid_auth", "invalid_blocks", "invalid_charset", "invalid_form_data",
+        "invalid_blocks", "invalid_charset", "invalid_form_data",
         "invalid_metadata_format", "invalid_metadata_schema", "invalid_post_type", "is_archived",
-        "metadata_too_large", "method_deprecated", "missing_post_type", "missing_scope",
-        "msg_too_long", "no_permission", "no_text", "not_allowed_token_type", "not_authed",
+        "metadata_too_large", "method_deprecated", "missing_post_type",
+        "msg_too_long", "no_permission", "no_text", "not_allowed_token_type",
         "not_in_channel", "org_login_required", "request_timeout", "restricted_action",
-        "team_access_not_granted", "team_added_to_org", "token_expired", "token_revoked",
+        "team_access_not_granted", "team_added_to_org",
     }
 )  # fmt: skip
+# About the token, whatever the message: answered before anything is posted as well.
+_NO_TOKEN = frozenset(
+    {"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"}
+)
 
 
 class SlackAdapter(ApiAdapter):
@@ -120,15 +124,7 @@ class SlackAdapter(ApiAdapter):
             return unclear(answer, f"{answer.status_code} proves nothing here", secret)
         if said.get("ok") is True:
             return Accepted(str(said.get("ts", ""))[:200], response=kept_text(answer, [secret]))
-        error = str(said.get("error", ""))
-        if error in {"ratelimited", "rate_limited"}:
-            return rate_limited(answer, None, secret)
-        if error in _REFUSES:
-            return said_no(answer, f"ok: false, {error}", secret)
-        why = "says that some of it may have happened" if error in _ADMITS_DOUBT else "is not known"
-        return unclear(
-            answer, f"ok: false, and the error {error or 'without a name'} {why}", secret
-        )
+        return _denied(answer, said, secret)
 
     def look_up(self, query: Query, deadline: float) -> Iterator[Finding]:
         surface = self.declare().surface
@@ -168,19 +164,41 @@ class SlackAdapter(ApiAdapter):
         said = json_of(answer)
         if not isinstance(said, dict) or said.get("ok") is not True:
             error = said.get("error") if isinstance(said, dict) else answer.status_code
-            refused = error in {
-                "invalid_auth",
-                "token_revoked",
-                "token_expired",
-                "account_inactive",
-            }
-            return Introspection(refused=refused, why=f"auth.test says {error}")
+            return Introspection(refused=error in _NO_TOKEN, why=f"auth.test says {error}")
         scopes = answer.headers.get("x-oauth-scopes")
         return Introspection(
             identity=str(said.get("bot_id") or said.get("user_id") or ""),
-            scopes=tuple(filter(None, scopes.replace(" ", "").split(","))) if scopes else None,
+            scopes=_names(scopes) if scopes else None,
             clock=clock_of(answer),
         )
+
+
+def _denied(answer: PartialAnswer, said: Mapping[str, Json], secret: str) -> Outcome:
+    """What an `ok: false` proves."""
+    error = str(said.get("error", ""))
+    if error in {"ratelimited", "rate_limited"}:
+        return rate_limited(answer, None, secret)
+    if error in _NO_TOKEN or error == "missing_scope":
+        return _unauthorised(said, error, kept_text(answer, [secret]))
+    if error in _REFUSES:
+        return said_no(answer, f"ok: false, {error}", secret)
+    why = "says that some of it may have happened" if error in _ADMITS_DOUBT else "is not known"
+    return unclear(answer, f"ok: false, and the error {error or 'without a name'} {why}", secret)
+
+
+def _unauthorised(said: Mapping[str, Json], error: str, response: str) -> Unauthorised:
+    """Which scopes it lacks, in the answer's own words where it has some."""
+    return Unauthorised(
+        f"ok: false, {error}",
+        needed=_names(said.get("needed")) if error == "missing_scope" else (),
+        granted=_names(said.get("provided")),
+        response=response,
+    )
+
+
+def _names(listed: Json) -> tuple[str, ...]:
+    names = listed if isinstance(listed, str) else ""
+    return tuple(filter(None, names.replace(" ", "").split(",")))
 
 
 def _seen(one: Mapping[str, Json]) -> Seen:

@@ -26,7 +26,7 @@ from delivery.channels.connections import Peer, open_connection, shake_hands
 from delivery.channels.contract import Journal
 from delivery.channels.deadlines import Watched, watch
 from delivery.errors import HeldBackError
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 
 Security = Literal["starttls", "tls", "none"]
 Receipts = Literal["failures", "all", "none"]
@@ -252,7 +252,9 @@ def _before_the_dot(error: Exception, call: Watched) -> Outcome:
     if call.over:
         return NotSent("the call's time was over before the final dot")
     if isinstance(error, smtplib.SMTPAuthenticationError):
-        return NotSent(f"the server does not let us in: {error.smtp_code}")
+        why = f"the server does not let us in: {error.smtp_code}"
+        # RFC 4954: 454 is a failure for now; 534, 535 and 538 are about the credential.
+        return Unauthorised(why) if error.smtp_code >= 500 else NotSent(why)
     return NotSent(f"before the final dot: {_worded(error)}")
 
 

@@ -25,12 +25,14 @@ from delivery.channels.destinations import check_pattern
 from delivery.channels.reading import PartialAnswer
 from delivery.channels.settings import Settings
 from delivery.channels.texts import VISIBLE_LINE, split_content, text_of, visible_line
-from delivery.outcomes import Accepted, Outcome
+from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
 LIMIT = 4096  # UTF-16 code units
 _RIGHT = "the id of a chat, such as -1001234567890, or a public channel, such as @counterfoil"
-_REFUSALS = frozenset({400, 401, 403, 404, 413})
+_REFUSALS = frozenset({400, 403, 413})
+# The method is part of every path: what is not found is the bot.
+_NOT_A_TOKEN = frozenset({401, 404})
 
 
 class TelegramAdapter(ApiAdapter):
@@ -91,6 +93,9 @@ class TelegramAdapter(ApiAdapter):
             told = body.get("parameters")
             wait_s = told.get("retry_after") if isinstance(told, dict) else None
             return rate_limited(answer, wait_s, secret)
+        if body.get("ok") is False and status in _NOT_A_TOKEN:
+            why = f"{status}: {body.get('description', '')}"
+            return Unauthorised(why[:300], response=kept_text(answer, [secret]))
         if body.get("ok") is False and status in _REFUSALS:
             return said_no(answer, f"{status}: {body.get('description', '')}", secret)
         return unclear(answer, f"{status} proves nothing here", secret)

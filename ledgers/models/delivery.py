@@ -247,8 +247,8 @@ class Attempt(models.Model):
     lease_until = models.DateTimeField()
     phase = models.CharField(max_length=12, blank=True)
     bytes_written = models.BigIntegerField(default=0)
-    # Empty while open; then accepted, refused, deferred, not_sent, not_tried, in_flight, mismatch
-    # or ambiguous (`delivery.outcomes`).
+    # Empty while open; then accepted, refused, unauthorised, deferred, not_sent, not_tried,
+    # in_flight, mismatch or ambiguous (`delivery.outcomes`).
     outcome = models.CharField(max_length=12, blank=True)
     permanent = models.BooleanField(default=False)
     replayed = models.BooleanField(default=False)

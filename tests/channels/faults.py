@@ -6,10 +6,10 @@ where the peer acted, never an outcome that says "not accepted".
 
 from dataclasses import dataclass
 
-from delivery.outcomes import Accepted, Ambiguous, Deferred, NotSent, Refused
+from delivery.outcomes import Accepted, Ambiguous, Deferred, NotSent, Refused, Unauthorised
 from tests.channels.peers import OK, Script, Talk, answering, status
 
-Kind = type[Accepted | Ambiguous | Deferred | NotSent | Refused]
+Kind = type[Accepted | Ambiguous | Deferred | NotSent | Refused | Unauthorised]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,9 @@ STATUSES = [
     Fault("status 204", answering(b"HTTP/1.1 204 None\r\n\r\n"), (Accepted,), acted=True),
     *(
         Fault(f"status {code}", answering(status(code), effect=False), (Refused,), acted=False)
-        for code in (400, 401, 403, 404, 405, 410, 413, 415, 422)
+        for code in (400, 403, 404, 405, 410, 413, 415, 422)
     ),
+    Fault("status 401", answering(status(401), effect=False), (Unauthorised,), acted=False),
     Fault("status 429", answering(status(429), effect=False), (Deferred,), acted=False),
 ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from tests.channels.faults import FAULTS, Fault
 from tests.channels.mail_faults import LOSSES, SAYS, STAGES, failing, saying
 from tests.channels.notebook import Notebook
@@ -107,7 +107,7 @@ MAIL_FAULTS = [
         Fault(
             f"{code} at {stage}",
             failing(stage, saying(b"%d no\r\n" % code)),
-            (NotSent, Refused),
+            (NotSent, Refused, Unauthorised),
             acted=False,
         )
         for stage in STAGES[:-1]

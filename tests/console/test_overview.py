@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from delivery.models import CredentialHold
 from ledgers import evidence, moves
 from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery, OutboxItem
@@ -163,6 +164,8 @@ def test_a_card_counts_exactly_what_its_list_shows(
     record(run_id="p")
     age("ledgers_outboxitem", "due_at", days=1)
     Channel.objects.update(requires_approval=True)
+    hold = CredentialHold.objects.create(channel=Channel.objects.get(), why="credential refused")
+    Delivery.objects.filter(status="pending").update(cause=f"held: {hold.why}")
 
     listed = admin.get(reverse("admin:concern", args=[concern.name]))
 

@@ -10,7 +10,15 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from delivery.models import Worker
-from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Refused
+from delivery.outcomes import (
+    Accepted,
+    Ambiguous,
+    Deferred,
+    InFlight,
+    NotSent,
+    Refused,
+    Unauthorised,
+)
 from ledgers.clock import ClockTimestamp, database_now
 from ledgers.looks import TABLE, look
 from ledgers.models import Channel, Installation, Run
@@ -147,8 +155,8 @@ def test_a_term_of_several_things_shows_them_and_one_of_none_says_what_would_do(
 
 # --- One look per status -----------------------------------------------------------------------
 def test_every_status_of_the_product_has_its_look() -> None:
-    outcomes = {kind.outcome for kind in (Accepted, Ambiguous, Deferred, InFlight, NotSent, Refused)
-                if isinstance(kind.outcome, str)}  # fmt: skip
+    kinds = (Accepted, Ambiguous, Deferred, InFlight, NotSent, Refused, Unauthorised)
+    outcomes = {kind.outcome for kind in kinds if isinstance(kind.outcome, str)}
     statuses = {str(s) for kind in (DeliveryStatus, RunStatus, StepStatus) for s in kind}
 
     assert statuses | outcomes <= set(TABLE)

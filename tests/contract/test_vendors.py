@@ -10,7 +10,16 @@ import pytest
 from delivery.channels.api import ApiAdapter
 from delivery.channels.contract import Envelope, Finding, Query
 from delivery.errors import BadDestinationError
-from delivery.outcomes import Accepted, Ambiguous, Deferred, InFlight, NotSent, Outcome, Refused
+from delivery.outcomes import (
+    Accepted,
+    Ambiguous,
+    Deferred,
+    InFlight,
+    NotSent,
+    Outcome,
+    Refused,
+    Unauthorised,
+)
 from delivery.timing import boottime
 from ledgers.identity import idempotency_key
 from tests.channels.notebook import Notebook
@@ -358,3 +367,36 @@ def test_what_is_no_destination_is_refused(name: str, given: str) -> None:
 
 def _complete(lab: Lab) -> dict[str, Any]:
     return {} if lab.way.adapter.slug == "twilio" else {"surface_complete": True}
+
+
+# --- Credentials -------------------------------------------------------------------------------
+@each("slack", "discord", "telegram", "github", "resend", "twilio")
+def test_an_unknown_token_is_no_refusal_of_the_message(lab: Lab) -> None:
+    said = {"ok": False, "error": "invalid_auth", "description": "Unauthorized"}
+    lab.vendor.instead = Answer(200 if lab.way.vendor is vendors.Slack else 401, said)
+
+    outcome = lab.send()
+
+    assert isinstance(outcome, Unauthorised)
+    assert outcome.needed == ()
+    assert len(lab.vendor.submissions) == 1
+
+
+@each("github")
+def test_github_names_the_scope_that_is_lacking(lab: Lab) -> None:
+    headers = {"X-OAuth-Scopes": "read:user", "X-Accepted-OAuth-Scopes": "public_repo, repo"}
+    lab.vendor.instead = Answer(404, {"message": "Not Found"}, headers)
+
+    outcome = lab.send()
+
+    assert isinstance(outcome, Unauthorised)
+    assert outcome.needed == ("public_repo", "repo")
+    assert outcome.granted == ("read:user",)
+
+
+@each("github")
+def test_a_token_with_the_scope_is_refused_for_what_the_message_is(lab: Lab) -> None:
+    headers = {"X-OAuth-Scopes": "repo", "X-Accepted-OAuth-Scopes": "repo"}
+    lab.vendor.instead = Answer(404, {"message": "Not Found"}, headers)
+
+    assert isinstance(lab.send(), Refused)

@@ -62,7 +62,9 @@ def test_it_opens_after_so_many_failures_in_a_row_and_not_before(breaker: Breake
     assert breaker.open_routes() == [ROUTE]
 
 
-@pytest.mark.parametrize("answer", ["accepted", "refused", "deferred", "in_flight", "mismatch"])
+@pytest.mark.parametrize(
+    "answer", ["accepted", "refused", "unauthorised", "deferred", "in_flight", "mismatch"]
+)
 def test_any_word_from_the_other_side_begins_the_count_anew(breaker: Breaker, answer: str) -> None:
     for outcome in ["not_sent"] * (OPEN_AFTER - 1) + [answer] + ["not_sent"] * (OPEN_AFTER - 1):
         assert call(breaker, outcome) == ""

@@ -120,7 +120,7 @@ def test_a_channel_that_is_not_ready_at_three_starts_has_cost_nothing_at_the_fou
     assert recipient.effects("a") == 1
 
 
-REFUSALS = ["400", "401", "403", "404", "405", "410", "413", "415", "422"]
+REFUSALS = ["400", "403", "404", "405", "410", "413", "415", "422"]
 
 
 def test_a_refusal_for_good_ends_it_at_the_first_attempt_whatever_is_restarted(

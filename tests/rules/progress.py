@@ -9,8 +9,8 @@ from delivery.facts import AttemptFact, EvidenceFact, Facts
 from delivery.next_move import Kind, NextMove
 
 ANSWERS = (
-    "accepted", "refused", "deferred", "not_sent", "not_tried", "in_flight", "mismatch",
-    "ambiguous", "",
+    "accepted", "refused", "unauthorised", "deferred", "not_sent", "not_tried", "in_flight",
+    "mismatch", "ambiguous", "",
 )  # fmt: skip
 
 
