@@ -70,6 +70,8 @@ class ApiAdapter(Adapter):
     known: ClassVar[Settings] = api_settings("")
     method: ClassVar[str] = "POST"
     content_type: ClassVar[str] = "application/json"
+    # Bytes of an answer to a question that are read; a list of long messages can be a long one.
+    most_read: ClassVar[int] = 4 * 1024 * 1024
     # Which statuses prove that nothing was accepted; see `answers.Reading`.
     reading: ClassVar[Reading] = Reading()
 
@@ -161,6 +163,7 @@ class ApiAdapter(Adapter):
             headers,
             allow_private=self.option("allow_private"),
             ca_file=self.option("ca_file"),
+            most=self.most_read,
         )
 
     def told(

@@ -23,7 +23,7 @@ from delivery.channels.connections import Connection, Peer, kept, open_connectio
 from delivery.channels.contract import Journal
 from delivery.channels.deadlines import Watched, watch
 from delivery.channels.encoding import MalformedCallError, encode, target_of
-from delivery.channels.reading import PartialAnswer, read_answer
+from delivery.channels.reading import MAX_READ, PartialAnswer, read_answer
 from delivery.errors import HeldBackError
 from delivery.outcomes import Ambiguous, NotSent, Outcome, Refused
 
@@ -40,6 +40,7 @@ class Call:
         allow_private: see `addresses.is_allowed`.
         ca_file: see `connections.tls_context`.
         keep: whether a kept connection may be used, and this one kept (see `connections`).
+        most: bytes of the answer's body that are read.
     """
 
     method: str
@@ -49,6 +50,7 @@ class Call:
     allow_private: bool = False
     ca_file: str = ""
     keep: bool = True
+    most: int = MAX_READ
 
     @property
     def sent_headers(self) -> Mapping[str, str]:
@@ -171,7 +173,7 @@ def _converse(request: _Submission, connection: Connection, data: bytes) -> Part
     """Write, then read. A peer that hangs up while we write may have answered: read on."""
     broken = _write(request, connection.sock, data)
     try:
-        answer = read_answer(connection.sock, request.call.method)
+        answer = read_answer(connection.sock, request.call.method, request.call.most)
     except Exception as error:  # noqa: BLE001  raised again, or the earlier one in its place
         raise broken or error from None
     request.reached("status")

@@ -7,7 +7,7 @@ from typing import Literal
 from delivery.channels.answers import Reading, json_of, kept_text, provider_id
 from delivery.channels.contract import Finding
 from delivery.channels.http import Call, Failure, exchange
-from delivery.channels.reading import PartialAnswer
+from delivery.channels.reading import MAX_READ, PartialAnswer
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -46,9 +46,10 @@ def ask(
     *,
     allow_private: bool = False,
     ca_file: str = "",
+    most: int = MAX_READ,
 ) -> PartialAnswer | str:
     """A whole answer, or why there is none. `deadline`: a moment on `boottime()`."""
-    call = Call("GET", url, headers, allow_private=allow_private, ca_file=ca_file)
+    call = Call("GET", url, headers, allow_private=allow_private, ca_file=ca_file, most=most)
     result = exchange(call, SilentJournal(deadline))
     if isinstance(result, Failure):
         return f"no answer: {getattr(result.outcome, 'why', '')}"

@@ -12,6 +12,8 @@ import requests
 from requests.structures import CaseInsensitiveDict
 
 MAX_READ = 65_536  # bytes of an answer's body that are read; beyond it the connection is dropped
+# Each may come several times: a proxy adds its own wait, and there is a field for each cookie.
+_REPEATED = ("Retry-After", "Set-Cookie")
 _MAX_INTERIM = 8  # answers such as 100 or 103 before the real one
 
 
@@ -46,8 +48,8 @@ class _Lines(io.BufferedReader):
         return self.last in {b"\r\n", b"\n"}
 
 
-def read_answer(sock: socket.socket, method: str) -> PartialAnswer:
-    """The answer on this connection.
+def read_answer(sock: socket.socket, method: str, most: int = MAX_READ) -> PartialAnswer:
+    """The answer on this connection, with at most so many bytes of its body.
 
     Raises:
         OSError, http.client.HTTPException, ValueError: if there was no whole status line.
@@ -57,7 +59,7 @@ def read_answer(sock: socket.socket, method: str) -> PartialAnswer:
     reading.fp = lines
     try:
         status = _read_head(reading, lines)
-        return _with_body(reading, status, whole_head=lines.has_whole_head)
+        return _with_body(reading, status, most, whole_head=lines.has_whole_head)
     finally:
         reading.close()
 
@@ -86,7 +88,7 @@ def _read_one_head(reading: http.client.HTTPResponse, lines: _Lines) -> int:
 
 
 def _with_body(
-    reading: http.client.HTTPResponse, status: int, *, whole_head: bool
+    reading: http.client.HTTPResponse, status: int, most: int, *, whole_head: bool
 ) -> PartialAnswer:
     answer = PartialAnswer()
     answer.status_code, answer.reason = status, str(reading.reason)
@@ -94,18 +96,18 @@ def _with_body(
     headers = getattr(reading, "headers", None)
     if headers is not None:
         answer.headers = CaseInsensitiveDict(headers.items())
-        if asked := headers.get_all("Retry-After"):
-            # A proxy may add its own. The dictionary kept the last one only.
-            answer.headers["Retry-After"] = ", ".join(asked)
-        answer.whole = _read_parts(reading, parts) and whole_head
+        for name in _REPEATED:
+            if said := headers.get_all(name):
+                # The dictionary kept the last one only.
+                answer.headers[name] = ", ".join(said)
+        answer.whole = _read_parts(reading, parts, most) and whole_head
         answer.reusable = answer.whole and not reading.will_close
     answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one
     return answer
 
 
-def _read_parts(reading: http.client.HTTPResponse, parts: list[bytes]) -> bool:
-    """Read up to `MAX_READ` bytes; whether that was all there is. Breaking off is no error."""
-    room = MAX_READ
+def _read_parts(reading: http.client.HTTPResponse, parts: list[bytes], room: int) -> bool:
+    """Read up to `room` bytes; whether that was all there is. Breaking off is no error."""
     try:
         while room and (part := reading.read1(room)):
             parts.append(part)

@@ -7,6 +7,7 @@ from delivery.channels.contract import Adapter
 from delivery.channels.discord import DiscordAdapter
 from delivery.channels.discourse import DiscourseAdapter
 from delivery.channels.email import EmailAdapter
+from delivery.channels.forum import ForumAdapter
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.github import GithubAdapter
 from delivery.channels.matrix import MatrixAdapter
@@ -27,6 +28,7 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
         WebhookAdapter,
         EmailAdapter,
         MatrixAdapter,
+        ForumAdapter,
         ResendAdapter,
         SesAdapter,
         SlackAdapter,

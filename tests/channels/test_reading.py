@@ -88,3 +88,12 @@ def test_every_wait_that_was_asked_for_is_kept() -> None:
     assert answer is not None
     assert answer.headers["Retry-After"] == "30, 2"
     assert retry_after_s(answer) == 30.0
+
+
+def test_every_cookie_is_kept() -> None:
+    head = b"HTTP/1.1 302 Found\r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n"
+
+    answer = read(head + b"Content-Length: 0\r\n\r\n")
+
+    assert answer is not None
+    assert answer.headers["Set-Cookie"] == "a=1; Path=/, b=2"

@@ -7,9 +7,12 @@ from urllib.parse import urlsplit
 
 from delivery.channels.contract import Adapter, Envelope
 from delivery.channels.email import EmailAdapter
+from delivery.channels.forum import ForumAdapter
+from delivery.channels.forum_sessions import Account, sessions
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.registry import ADAPTERS
+from delivery.channels.secrets import fingerprint
 from delivery.channels.ses import SesAdapter
 from delivery.channels.simulator import SimulatorAdapter
 from delivery.channels.webhook import WebhookAdapter
@@ -63,6 +66,13 @@ def _ses(url: str) -> Made:
     return SesAdapter({**settings, "sender": "agent@here.test"}, lambda: KEYS), "ops@there.test"
 
 
+def _forum(url: str) -> Made:
+    settings = {"base_url": url, "allow_private": True, "username": "agent"}
+    # Signed in already: what is tried here is the submission.
+    sessions.put(Account(url, "agent", fingerprint(SECRET)), "a-session", "a-token")
+    return ForumAdapter(settings, lambda: SECRET), "12"
+
+
 def _vendor(name: str) -> Maker:
     way = WAYS[name]
 
@@ -80,6 +90,7 @@ MADE: Mapping[str, Maker] = {
     "email": _email,
     "matrix": _matrix,
     "ses": _ses,
+    "forum": _forum,
     **{name: _vendor(name) for name in WAYS},
 }
 # A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".

@@ -9,6 +9,7 @@ import pytest
 
 from tests.real import mail_servers as mail
 from tests.real import moto as ses
+from tests.real import spirit
 from tests.real import synapse as matrix
 from tests.real.mail_servers import MailServers
 from tests.real.processes import HOW
@@ -40,4 +41,11 @@ def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[matrix.Syna
 def mail_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ses.Moto]:
     """moto."""
     with ses.moto(tmp_path_factory.mktemp("moto")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spirit.Spirit]:
+    """django-spirit."""
+    with spirit.spirit(tmp_path_factory.mktemp("spirit")) as server:
         yield server
