@@ -6,7 +6,7 @@ What they work on is in `ledgers`.
 from django.db import models
 from django.db.models.functions import Now
 
-from ledgers.models import Channel
+from ledgers.models import Channel, Delivery
 
 
 class Worker(models.Model):
@@ -61,6 +61,66 @@ class CredentialHold(models.Model):
 
     def __str__(self) -> str:
         return self.why
+
+
+class Receipt(models.Model):
+    """What a provider reported by itself, verified, once per report of its own name.
+
+    Kept before it is known whose it is: a report can be quicker than the answer that names the
+    message. What it said is evidence of the delivery as soon as that is known.
+    """
+
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="receipts")
+    receipt_id = models.CharField(max_length=300)
+    # accepted, delivered, bounced, complained or failed (`delivery.channels.contract.Receipt`)
+    kind = models.CharField(max_length=12)
+    provider_message_id = models.CharField(max_length=300, blank=True)
+    recognizer = models.CharField(max_length=40, blank=True)
+    happened_at = models.DateTimeField(null=True)
+    received_at = models.DateTimeField(db_default=Now())
+    said = models.CharField(max_length=300, blank=True)
+    raw = models.TextField(blank=True)
+    delivery = models.ForeignKey(
+        Delivery, null=True, on_delete=models.PROTECT, related_name="receipts"
+    )
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            # The same report, posted twice, counts once.
+            models.UniqueConstraint(fields=("channel", "receipt_id"), name="receipt_once"),
+        )
+        indexes = (
+            # A settled answer asks whether it was reported already. Nearly empty.
+            models.Index(
+                fields=("channel", "provider_message_id"),
+                name="receipt_unmatched",
+                condition=models.Q(delivery__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.receipt_id}"
+
+
+class ReceiptTally(models.Model):
+    """How many reports of a kind changed nothing, and when the last one came."""
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="receipt_tallies")
+    # forged, unreadable or repeated
+    reason = models.CharField(max_length=12)
+    count = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(db_default=Now())
+    why = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = (
+            # One counter per channel and reason, counted up in place.
+            models.UniqueConstraint(fields=("channel", "reason"), name="receipt_tally_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.reason}"
 
 
 class ChannelMeter(models.Model):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from delivery import credentials, hooks
+from delivery import credentials, hooks, receipts
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, read
 from delivery.next_move import Kind
@@ -50,6 +50,7 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[
     ended = [call for call in calls if call not in kept]
     credentials.sign.take_down(one for call in ended for one in call.refusals())
     hooks.tell(finished)
+    receipts.match_answers(call.reported_as for call in ended if call.reported_as[1])
     return kept
 
 

@@ -104,6 +104,14 @@ class Call:
             return []
         return [credentials.refusal_of(said, self.route, self.fingerprint)]
 
+    @property
+    def reported_as(self) -> tuple[int, str]:
+        """Channel and name under which the provider may have reported it; empty where it cannot."""
+        said = self.outcome
+        name = said.provider_message_id if isinstance(said, Accepted) else ""
+        reports = bool(name) and self.adapter.declare().receipts != "none"
+        return self.channel_id, storable(name) if reports else ""
+
     def closing(self) -> Closing:
         """The attempt's end, as the ledger keeps it."""
         outcome, journal = self.outcome, self.journal

@@ -40,6 +40,9 @@ _TABLE = {
     "in_flight": ("up", "busy"),
     "mismatch": ("alert", "warn"),
     "ambiguous": ("alert", "warn"),
+    # receipts
+    "bounced": ("alert", "bad"),
+    "complained": ("alert", "warn"),
     # evidence
     "found": ("check", "good"),
     "found_many": ("alert", "warn"),

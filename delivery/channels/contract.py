@@ -256,3 +256,16 @@ class Adapter(ABC):
             delivery.errors.BadReceiptError: if it comes from there and cannot be read.
         """
         raise BadReceiptError("this adapter takes no receipts")
+
+    def fetch_receipts(self, since: datetime, deadline: float) -> Iterator[Posted]:
+        """Reports that have to be fetched, from a mailbox for one; each is then classified.
+
+        Args:
+            since: older ones are of no interest.
+            deadline: the moment on `delivery.timing.boottime()` by which all of it must end.
+
+        Raises:
+            delivery.errors.BadReceiptError: if there is nowhere to fetch them, or it failed.
+        """
+        del since, deadline
+        raise BadReceiptError("this channel has no mailbox for reports")

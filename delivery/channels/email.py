@@ -8,10 +8,14 @@ stands in a header field of our own, which survives, and in the last line of the
 A server may queue for days what it has accepted, the archive's copy included. So an archive shows
 what arrived and proves no absence, unless the operator declares it complete.
 
+Where the server mails its reports (RFC 3464), `manage.py read_receipts` reads them: a bounce, which
+proves that the mail had been accepted.
+
 Sources: RFC 5321 (commands, replies, 4.5.3.2.6 for the wait after the final dot), RFC 3461 (DSN).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from delivery.channels.contract import (
@@ -21,20 +25,23 @@ from delivery.channels.contract import (
     Introspection,
     Journal,
     Json,
+    Posted,
     Query,
+    Receipt,
     Rendered,
 )
 from delivery.channels.declaration import Declaration, Surface
-from delivery.channels.imap import Mailbox, MailboxError, opened
+from delivery.channels.imap import Mailbox, MailboxError, opened, with_field
 from delivery.channels.mail_addresses import is_address, normalise_address
-from delivery.channels.mail_archive import ARCHIVE, archive_of, search_archive
+from delivery.channels.mail_archive import ARCHIVE, REPORTS, mailbox_of, search_archive
 from delivery.channels.mail_content import check_mail_content, read_mail_content
+from delivery.channels.mail_reports import MAILBOX, MAX_REPORT, REPORT, read_report
 from delivery.channels.mime import REF_HEADER, Letter, compose
 from delivery.channels.settings import Settings, choice, flag, is_line, is_plain, number, text
 from delivery.channels.smtp import Mail, Server, hand_in, sign_in
 from delivery.channels.texts import visible_line
 from delivery.channels.urls import is_file
-from delivery.errors import SecretError
+from delivery.errors import BadReceiptError, SecretError
 from delivery.outcomes import NotSent, Outcome
 
 # RFC 5321, 4.5.3.2.6: a server may take ten minutes to answer the final dot, and a client that
@@ -83,6 +90,7 @@ class EmailAdapter(Adapter):
             is_right=is_file,
         ),
         **ARCHIVE,
+        **REPORTS,
         "processing_s": number("Seconds until a mail is in the archive.", default=120),
     }
 
@@ -96,7 +104,8 @@ class EmailAdapter(Adapter):
     def check_settings(cls, settings: Mapping[str, Json]) -> list[str]:
         wrong = super().check_settings(settings)
         private = settings.get("allow_private", False)
-        for names in (("security", "user"), ("archive_security", "archive_user")):
+        boxes = ((f"{one}_security", f"{one}_user") for one in ("archive", "reports"))
+        for names in (("security", "user"), *boxes):
             security, user = (settings.get(name) for name in names)
             if security == "none" and user and not private:
                 wrong.append(
@@ -208,7 +217,24 @@ class EmailAdapter(Adapter):
         yield search_archive(archive, query, surface, self.option("sender"), deadline)
 
     def _archive(self) -> Mailbox:
-        return archive_of(self.option)
+        return mailbox_of(self.option)
+
+    def classify_receipt(self, posted: Posted) -> Sequence[Receipt]:
+        """A report as it lay in the mailbox; nobody may post one."""
+        if posted.url != MAILBOX:
+            raise BadReceiptError("reports about mail are fetched, not posted")
+        return read_report(posted)
+
+    def fetch_receipts(self, since: datetime, deadline: float) -> Iterator[Posted]:
+        if not self.option("reports_host"):
+            raise BadReceiptError("the channel has no reports_host: there is no mailbox to read")
+        try:
+            with opened(mailbox_of(self.option, "reports"), deadline) as reader:
+                for uid in reader.search(with_field("CONTENT-TYPE", REPORT, since)):
+                    mail = reader.fetch_whole(uid, MAX_REPORT)
+                    yield Posted(MAILBOX, {}, mail, datetime.now(UTC))
+        except (MailboxError, SecretError) as error:
+            raise BadReceiptError(f"the mailbox of reports: {error}") from None
 
     def introspect(self, deadline: float) -> Introspection:
         try:

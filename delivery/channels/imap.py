@@ -120,6 +120,11 @@ class Reader:
         items = [_item(one) for one in said if isinstance(one, tuple)]
         return sorted(items, key=lambda item: item.at, reverse=True)
 
+    def fetch_whole(self, uid: str, most: int) -> bytes:
+        """One message as it is, cut after so many bytes; empty if it is gone."""
+        said = _said(self._session.uid("FETCH", uid, f"(UID BODY.PEEK[]<0.{most}>)"))
+        return next((one[1] for one in said if isinstance(one, tuple)), b"")
+
 
 def with_field(field: str, text: str, since: datetime) -> str:
     """A search for messages of that day or later with this text in a header field.

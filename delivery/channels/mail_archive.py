@@ -17,46 +17,62 @@ from delivery.channels.imap import (
 from delivery.channels.mime import REF_HEADER
 from delivery.channels.scanning import Page, Scan, Seen
 from delivery.channels.secrets import read_secret
-from delivery.channels.settings import Settings, choice, flag, is_line, is_plain, number, text
+from delivery.channels.settings import (
+    Setting,
+    Settings,
+    choice,
+    flag,
+    is_line,
+    is_plain,
+    number,
+    text,
+)
 
 _FIELDS = ("FROM", "TO", REF_HEADER)
 
+
+def mailbox_settings(prefix: str, what: str) -> dict[str, Setting]:
+    """The settings of a mailbox that is read over IMAP."""
+    return {
+        f"{prefix}_host": text(
+            f"The IMAP server of {what}; empty: none.", right="a host name", is_right=is_plain
+        ),
+        f"{prefix}_port": number("Its port.", default=993, least=1, most=65535),
+        f"{prefix}_security": choice("How that connection is encrypted.", "tls", "none"),
+        f"{prefix}_user": text("Who reads it.", right="a name without spaces", is_right=is_plain),
+        f"{prefix}_secret_ref": text(
+            "Where its password is read: env:NAME or file:/path.",
+            right="env:NAME or file:/absolute/path",
+            is_right=lambda ref: ref.startswith(("env:", "file:/")),
+        ),
+        f"{prefix}_folder": text(
+            "Its folder.", default="INBOX", right="printable ASCII", is_right=is_line
+        ),
+    }
+
+
 ARCHIVE: Settings = {
-    "archive_host": text(
-        "The IMAP server of a mailbox where the mail server keeps a copy; empty: none.",
-        right="a host name",
-        is_right=is_plain,
-    ),
-    "archive_port": number("Its port.", default=993, least=1, most=65535),
-    "archive_security": choice("How that connection is encrypted.", "tls", "none"),
-    "archive_user": text("Who reads it.", right="a name without spaces", is_right=is_plain),
-    "archive_secret_ref": text(
-        "Where its password is read: env:NAME or file:/path.",
-        right="env:NAME or file:/absolute/path",
-        is_right=lambda ref: ref.startswith(("env:", "file:/")),
-    ),
-    "archive_folder": text(
-        "Its folder.", default="INBOX", right="printable ASCII", is_right=is_line
-    ),
+    **mailbox_settings("archive", "a mailbox where the mail server keeps a copy"),
     "archive_complete": flag(
         "Whether a mail that is not there after processing_s was certainly not accepted."
     ),
 }
+REPORTS: Settings = mailbox_settings("reports", "the mailbox that reports about mail come to")
 
 
-def archive_of(option: Callable[[str], Json]) -> Mailbox:
-    """The mailbox that these settings name.
+def mailbox_of(option: Callable[[str], Json], prefix: str = "archive") -> Mailbox:
+    """The mailbox that the settings of this prefix name.
 
     Raises:
         SecretError: if its password cannot be read.
     """
     return Mailbox(
-        host=option("archive_host"),
-        port=int(option("archive_port")),
-        security=option("archive_security"),
-        user=option("archive_user"),
-        password=read_secret(option("archive_secret_ref")),
-        folder=option("archive_folder"),
+        host=option(f"{prefix}_host"),
+        port=int(option(f"{prefix}_port")),
+        security=option(f"{prefix}_security"),
+        user=option(f"{prefix}_user"),
+        password=read_secret(option(f"{prefix}_secret_ref")),
+        folder=option(f"{prefix}_folder"),
         allow_private=option("allow_private"),
         ca_file=option("ca_file"),
     )

@@ -32,7 +32,7 @@ from delivery.channels.reading import PartialAnswer
 from delivery.channels.settings import Settings, is_line, matches, text
 from delivery.channels.sigv4 import Keys, Scope, signature_headers
 from delivery.channels.texts import visible_line
-from delivery.outcomes import Accepted, Outcome
+from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
 REF_HEADER = "X-Counterfoil-Ref"
@@ -44,7 +44,7 @@ _XML_CODE = re.compile(rb"<Code>([A-Za-z]{1,100})</Code>")
 # Of SendEmail's own errors and the ones that every service shares: all are answered before acting.
 _REFUSES = frozenset(
     {
-        "AccessDenied", "AccessDeniedException", "AccountSuspendedException",
+        "AccountSuspendedException",
         "BadRequestException", "ExpiredTokenException", "IncompleteSignature",
         "IncompleteSignatureException", "InvalidClientTokenId", "InvalidSignatureException",
         "LimitExceededException", "MailFromDomainNotVerifiedException", "MessageRejected",
@@ -53,6 +53,8 @@ _REFUSES = frozenset(
         "UnrecognizedClientException", "ValidationError", "ValidationException",
     }
 )  # fmt: skip
+_NOT_ALLOWED = frozenset({"AccessDenied", "AccessDeniedException"})
+_NEEDED = ("ses:SendEmail",)
 _NOT_KNOWN = frozenset(
     {
         "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch",
@@ -162,6 +164,9 @@ class SesAdapter(ApiAdapter):
         error = _error(answer)
         if status == HTTPStatus.TOO_MANY_REQUESTS or (status < 500 and error in _THROTTLED):
             return rate_limited(answer, None, token)
+        if 400 <= status < 500 and error in _NOT_KNOWN | _NOT_ALLOWED:
+            needed = _NEEDED if error in _NOT_ALLOWED else ()
+            return Unauthorised(f"{status} {error}", needed, (), kept_text(answer, [token]))
         if 400 <= status < 500 and error in _REFUSES:
             return said_no(answer, f"{status} {error}", token)
         return unclear(answer, f"{status} {error} proves nothing about acceptance", token)

@@ -15,7 +15,7 @@ from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import ClassVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from delivery.channels.answers import Reading, json_of, outcome_of
 from delivery.channels.api import ApiAdapter, Listing, api_settings, clock_of, scan_settings
@@ -43,6 +43,7 @@ PAGE = 1000
 _API = "/2010-04-01/Accounts"
 _RIGHT = "a telephone number in international form, such as +4930123456"
 _NUMBER = r"\+[1-9][0-9]{6,14}"  # E.164
+_REF = "ref"  # the parameter of our own in the address that reports are posted to
 _KINDS = {
     "queued": "accepted",
     "accepted": "accepted",
@@ -118,7 +119,7 @@ class TwilioAdapter(ApiAdapter):
             "To": envelope.destination,
         }
         if self.option("status_callback"):
-            form["StatusCallback"] = self.option("status_callback")
+            form["StatusCallback"] = _with_ref(self.option("status_callback"), envelope.recognizer)
         return Rendered(urlencode(form).encode(), envelope.destination)
 
     def headers(self, secret: str) -> dict[str, str]:
@@ -183,10 +184,22 @@ class TwilioAdapter(ApiAdapter):
                 kind=kind,  # type: ignore[arg-type]  # from a table of these
                 receipt_id=f"{sid} {status}",
                 provider_message_id=sid,
+                # Signed with the URL. The only name we know where the answer was lost.
+                recognizer=_ref_of(posted.url),
                 at=posted.at,
                 said=status,
             )
         ]
+
+
+def _with_ref(callback: str, recognizer: str) -> str:
+    """The address for reports, which then name the message by our own word for it."""
+    joint = "&" if urlsplit(callback).query else "?"
+    return f"{callback}{joint}{urlencode({_REF: recognizer})}"
+
+
+def _ref_of(url: str) -> str:
+    return parse_qs(urlsplit(url).query).get(_REF, [""])[0]
 
 
 def _seen(one: Mapping[str, Json]) -> Seen:

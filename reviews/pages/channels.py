@@ -8,6 +8,7 @@ from django.http.response import HttpResponseBase
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.editing import Settings, what
 from delivery.models import CredentialHold
+from delivery.reported import standing_of
 from delivery.switches import HELD, PAUSED
 from ledgers.clock import database_now
 from ledgers.models import Channel, Credential, Event, Installation
@@ -53,6 +54,7 @@ def channel(request: HttpRequest, slug: str) -> HttpResponseBase:
         "schedule": schedule_of(one) if one.drawable else None,
         "numbers": per_channel().get(row.pk),
         "foresight": foresee([row.pk], PAUSED) if row.paused_at else None,
+        "receipts": standing_of(row),
         "holds": CredentialHold.objects.filter(channel=row),
         "waiting": waiting_for(row),
         "events": history_of(row),

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 
+from delivery.reported import reported
 from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery
@@ -121,6 +122,7 @@ def _shown(
     context: dict[str, Any] = {
         "one": one,
         "row": row,
+        "reported": reported(row),
         "open": [option for option in one.options if option.open],
         "shut": [option for option in one.options if not option.open],
         "shown": unmasked(request, row),

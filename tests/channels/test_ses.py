@@ -6,7 +6,7 @@ import pytest
 
 from delivery.channels.contract import Envelope, Introspection
 from delivery.channels.ses import SesAdapter
-from delivery.outcomes import Accepted, Ambiguous, Deferred, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, Deferred, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
 from tests.channels.peers import Peer, answering, status
@@ -60,7 +60,7 @@ def test_a_session_token_that_is_repeated_by_a_complaint_is_not_kept() -> None:
 
     outcome = submit(status(403, name, body=f"expected x-amz-security-token:{TOKEN}"))
 
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, Unauthorised)
     assert TOKEN not in repr(outcome)
 
 

@@ -19,6 +19,7 @@ from tests.real.processes import free_port, running, wait_for_greeting
 CERTIFICATES = Path(__file__).parent.parent / "channels" / "certificates"
 PASSWORD = "a-password-of-the-lab"
 DOMAIN, AGENT, ARCHIVE = "lab.test", "agent@lab.test", "archive@lab.test"
+GONE = "gone@lab.test"  # taken, and then sent on to where nothing is taken
 SERVICES = ("postfix", "dovecot")
 QUEUES = ("incoming", "active", "deferred", "maildrop")
 
@@ -91,6 +92,7 @@ mynetworks = 127.0.0.0/8
 alias_maps =
 virtual_mailbox_domains = {DOMAIN}
 virtual_mailbox_maps = static:all
+virtual_alias_maps = inline:{{{GONE}=whoever@elsewhere.test}}
 virtual_transport = lmtp:inet:127.0.0.1:{lmtp}
 default_transport = error:5.7.1 nothing leaves the lab
 relay_transport = error:5.7.1 nothing leaves the lab

@@ -10,7 +10,7 @@ import pytest
 from delivery.channels.contract import Envelope, Finding, Query
 from delivery.channels.email import EmailAdapter
 from delivery.errors import HeldBackError
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
 from tests.real.mail_servers import AGENT, ARCHIVE, CERTIFICATES, PASSWORD, MailServers
@@ -168,7 +168,7 @@ def test_it_signs_in_over_starttls(lab: Lab) -> None:
 def test_a_wrong_password_hands_nothing_in_and_is_not_quoted(lab: Lab) -> None:
     outcome = lab.send(security="starttls", user="agent", secret="wrong-password-wrong")
 
-    assert isinstance(outcome, NotSent)
+    assert isinstance(outcome, Unauthorised)
     assert "535" in outcome.why
     assert "wrong-password" not in repr(outcome)
     assert lab.count() == 0

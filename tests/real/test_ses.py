@@ -10,7 +10,7 @@ import pytest
 from delivery.channels.contract import Envelope, Rendered
 from delivery.channels.ses import SesAdapter
 from delivery.channels.sigv4 import Keys, Scope, signature_headers
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from tests.channels.notebook import Notebook
 from tests.real.moto import REGION, SENDER, Moto
 from tests.real.processes import program
@@ -135,7 +135,7 @@ def test_keys_that_may_not_send_are_refused_and_not_quoted(lab: Lab, keys: Any, 
 
     outcome = lab.send(secret=secret)
 
-    assert isinstance(outcome, Refused), outcome
+    assert isinstance(outcome, Unauthorised), outcome
     assert any(name in outcome.why for name in error.split("|"))
     assert secret.partition(":")[2] not in repr(outcome)
     assert lab.mails == []
