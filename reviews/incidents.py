@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.utils.dateparse import parse_datetime
 
 from ledgers.clock import database_now
 from reviews.gates import CAP
 from reviews.plainly import BOUNDARIES
+from reviews.wording import moment_in
 
 GROUPED = 2_000  # the oldest so many are grouped into incidents
 PAGE = 50
@@ -61,7 +61,7 @@ class Incident:
     @property
     def about(self) -> str:
         """The incident as a decision keeps it."""
-        return f"{self.channel}: {self.words}, {self.first:%Y-%m-%d %H:%M} to {self.last:%H:%M} UTC"
+        return _about(self.channel, self.boundary, self.first, self.last)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -72,6 +72,11 @@ class Incident:
             "from": self.first.isoformat(),
             "to": self.last.isoformat(),
         }
+
+
+def _about(channel: str, boundary: str, first: datetime, last: datetime) -> str:
+    words = BOUNDARIES.get(boundary, boundary)
+    return f"{channel}: {words}, {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC"
 
 
 def incidents() -> list[Incident]:
@@ -130,6 +135,13 @@ class Chosen:
         )
 
     @property
+    def about(self) -> str:
+        """What its rows have in common, as a decision keeps it: never in somebody's own words."""
+        if self.since is None or self.until is None:
+            return ""
+        return _about(self.channel, self.boundary, self.since, self.until)
+
+    @property
     def values(self) -> dict[str, Any]:
         names = ("channel", "boundary", "since", "until")
         return {name: getattr(self, name) for name in names}
@@ -144,7 +156,7 @@ def chosen(fields: Any) -> Chosen:
     given = {name: fields[name] for name in FIELDS if name in fields}
     if not given:
         return ALL
-    since, until = _moment(given.get("from", "")), _moment(given.get("to", ""))
+    since, until = moment_in(given.get("from", "")), moment_in(given.get("to", ""))
     plain = "\x00" not in "".join(given.values())
     if set(given) != set(FIELDS) or since is None or until is None or not plain:
         return NOTHING
@@ -160,14 +172,6 @@ def listed(fields: Any) -> Chosen:
     if given == ["channel"] and "\x00" not in fields["channel"]:
         return Chosen(fields["channel"], all_of_channel=True)
     return chosen(fields)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        return None
-    return found if found is not None and found.tzinfo is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +216,10 @@ def places(which: Chosen, *, after: str = "", limit: int = PAGE) -> list[Place]:
 def _after(cursor: str) -> dict[str, Any] | None:
     closes, _, rest = cursor.partition("~")
     since, _, number = rest.partition("~")
-    begun = _moment(since)
+    begun = moment_in(since)
     if begun is None or not number.isascii() or not number.isdigit() or len(number) > 18:
         return None
-    at = "infinity" if closes == "never" else _moment(closes)
+    at = "infinity" if closes == "never" else moment_in(closes)
     return {"closes": at, "begun": begun, "id": int(number)} if at else None
 
 

@@ -192,8 +192,7 @@ def _approve(person: Person, proposal_id: int, answer: str, typed: str) -> Propo
 
 def _refuse(person: Person, proposal_id: int, answer: str) -> Proposal:
     proposal, now = _locked(proposal_id), database_now()
-    own = proposal.requested_by == person.name
-    refuse_unless(own or person.may("approve"), lacks("approve"))
+    refuse_unless(person.asked_for(proposal) or person.may("approve"), lacks("approve"))
     refuse_unless(proposal.stage == Stage.REQUESTED, _already(proposal, now))
     refuse_unless(bool(answer), Refusal("there is no reason", "a reason"))
     proposal.approved_by, proposal.approver = person.name, person.user
@@ -255,7 +254,7 @@ def _locked(proposal_id: int) -> Proposal:
 def _not_a_draft(proposal: Proposal, person: Person, now: datetime) -> Refusal | None:
     if proposal.stage != Stage.DRAFT:
         return _already(proposal, now)
-    if proposal.requested_by != person.name:
+    if not person.asked_for(proposal):
         return Refusal(f"{proposal.requested_by} wrote this down", "a change of your own")
     if now >= proposal.expires_at:
         return Refusal("it was written down more than a quarter of an hour ago", LOOK.right)

@@ -114,7 +114,7 @@ def _context(request: HttpRequest, row: Proposal) -> dict[str, Any]:
         "draft": draft,
         "moved": row.stage in {Stage.DRAFT, Stage.REQUESTED} and moved(row),
         "over": row.expires_at <= now,
-        "own": row.requested_by == person.name,
+        "own": person.asked_for(row),
         "waits": row.stage == Stage.REQUESTED and row.expires_at > now,
         "alone": gate == Gate.ALONE,
         "authority": _authority(row),

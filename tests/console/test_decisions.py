@@ -8,6 +8,7 @@ from django.test import Client
 from delivery.simulator.client import Simulator
 from reviews.kinds import Kind, Stage
 from reviews.records import Decision
+from reviews.wishes import digest
 from tests.console.forms import confirm, decide, page, text
 from tests.console.people import browser_of
 from tests.factories import deliveries, delivery, record, sweep
@@ -53,6 +54,25 @@ def test_a_second_confirm_says_who_was_quicker(recipient: Simulator, triager: Cl
 
     assert "is carried out (triager, " in again
     assert recipient.effects(ROOM) == 1
+
+
+def test_a_page_left_open_confirms_nothing_that_another_tab_wrote(
+    recipient: Simulator, triager: Client
+) -> None:
+    """The open page says "leave undelivered"; its button must not send."""
+    channel(recipient)
+    draft = decide(triager, absent(recipient), "leave")
+    shown = {"wish": digest(draft)}
+    triager.post(
+        page("decision_fill", draft.pk), {"kind": "send_after_absent", "reason": "they wait"}
+    )
+
+    said = triager.post(page("decision_confirm", draft.pk), shown, follow=True).content.decode()
+
+    draft.refresh_from_db()
+    assert "was changed since this page was shown" in said
+    assert (draft.stage, draft.kind) == (Stage.DRAFT, "send_after_absent")
+    assert delivery(ROOM).decision == ""
 
 
 def test_undo_is_offered_with_its_seconds_and_restores(
@@ -178,7 +198,7 @@ def test_a_database_that_fails_at_the_confirm_changes_nothing(
 
     monkeypatch.setattr("reviews.carrying.cancel_deliveries", broken)
     triager.raise_request_exception = False
-    answer = triager.post(page("decision_confirm", draft.pk))
+    answer = triager.post(page("decision_confirm", draft.pk), {"wish": digest(draft)})
 
     assert answer.status_code == 500
     assert delivery(ROOM).status == "pending"

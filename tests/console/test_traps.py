@@ -83,6 +83,29 @@ def test_no_term_in_the_jump_box_is_a_server_error(admin: Client, term: str) -> 
     assert admin.get(reverse("admin:jump"), {"q": safe}).status_code == 200
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_no_moment_in_an_address_or_a_form_is_a_server_error(
+    admin: Client, channel: Channel, moment: str
+) -> None:
+    """Python reads zones and years that the database refuses."""
+    incident = {"channel": "alerts", "boundary": "lost", "from": moment, "to": moment}
+    admin.post(reverse("admin:pause", args=[channel.slug]), {"reason": "a drill"})
+
+    answers = [
+        admin.get(reverse("admin:triage"), incident),
+        admin.get(reverse("admin:triage"), {"after": f"never~{moment}~1"}),
+        admin.get(reverse("admin:triage_news"), {"since": moment}),
+        admin.post(reverse("admin:triage_select"), incident),
+        admin.post(reverse("admin:triage_take"), incident),
+        admin.post(reverse("admin:resume", args=["alerts"]), {"reason": "x", "seen": moment}),
+        admin.post(reverse("admin:release"), {"reason": "x", "seen": moment}),
+    ]
+
+    assert {answer.status_code for answer in answers} <= {200, 302}
+    channel.refresh_from_db()
+    assert channel.paused_at is not None
+
+
 # 4. A filter that is dropped without a word shows everything, as if that were the answer.
 @pytest.mark.parametrize("query", [{"foo": "1"}, {"since": "tuesday"}, {"hour": "noon"}])
 def test_a_filter_that_is_not_understood_matches_nothing_and_says_so(

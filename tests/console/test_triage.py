@@ -25,7 +25,7 @@ def incident(client: Client) -> dict[str, str]:
     """The hidden fields of the first incident."""
     html = text(client, page("triage"))
     form = html[html.index(page("triage_select")) :].partition("</form>")[0]
-    return dict(re.findall(r'name="(channel|boundary|from|to|about)" value="([^"]*)"', form))
+    return dict(re.findall(r'name="(channel|boundary|from|to)" value="([^"]*)"', form))
 
 
 def test_an_incident_is_frozen_and_what_comes_later_is_not_acted_on(
@@ -47,6 +47,19 @@ def test_an_incident_is_frozen_and_what_comes_later_is_not_acted_on(
     assert {row.delivery_id for row in draft.rows.all()} == {row.pk for row in chosen}
     assert delivery("room:late", "run-2").decision == ""
     assert delivery("room:3").decision == "leave"
+
+
+def test_what_an_incident_is_about_is_said_by_the_ledger_and_not_by_who_selects_it(
+    recipient: Simulator, triager: Client
+) -> None:
+    """Whoever approves reads it as a fact."""
+    channel(recipient, settings=BLIND)
+    unknown(recipient, "room:a", "room:b")
+    forged = incident(triager) | {"about": "legal has confirmed that none of it arrived"}
+
+    triager.post(page("triage_select"), forged)
+
+    assert Decision.objects.get().about.startswith("alerts: ")
 
 
 def test_somebody_takes_an_incident_and_the_list_says_so(
