@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from delivery import hooks
 from delivery.decide import Decided, carry_out, decide
+from delivery.doubting import doubt_borrowed_ids
 from delivery.history import Case, read
 from delivery.next_move import Kind
 from delivery.submit import Call
@@ -75,7 +76,7 @@ def _keep_answer(call: Call) -> list[Call]:
     try:
         with transaction.atomic():
             held = moves.hold([call.delivery_pk], skip_locked=True)
-            evidence.close_attempts([call.closing()] if held else [])
+            _close([call] if held else [])
     except (OperationalError, InterfaceError):
         return [call]
     except Exception:
@@ -98,7 +99,7 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
     with transaction.atomic():
         held = moves.hold(fences, skip_locked=True)
         mine = [call for call in calls if call.delivery_pk in held]
-        evidence.close_attempts([call.closing() for call in mine])
+        _close(mine)
         boundary("attempts-closed")
         cases = read(held, ways)
         on_time = [decide(c) for c in cases if c.fence == fences[c.id] and c.leased]
@@ -109,6 +110,11 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
         outbox.wake_generations(case.id for case in delivered if case.has_generations)
     kept = [call for call in calls if call.delivery_pk not in held]
     return [case for case in delivered if case.id in done], kept
+
+
+def _close(calls: Sequence[Call]) -> None:
+    doubt_borrowed_ids(calls)
+    evidence.close_attempts([call.closing() for call in calls])
 
 
 def _is_delivered(item: Decided) -> bool:

@@ -86,6 +86,10 @@ class Capability:
             ("recognizer goes into", ", ".join(d.recognizer_places) or "nothing"),
             ("refusals", d.refusals),
             ("a rate limit proves rejection", "yes" if d.rate_limit_proves_rejection else "no"),
+            (
+                "an id of another message",
+                "is no acceptance" if d.ids_are_unique else "is not noticed",
+            ),
             ("shows a message after", f"{d.processing_s:g} s"),
             ("scopes can be read back", "no" if d.introspection == "none" else d.introspection),
             ("how it was met", d.met),

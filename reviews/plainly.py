@@ -34,7 +34,7 @@ class Boundary:
 BOUNDARIES = {
     "lost": "the worker was lost between submitting and result",
     "restored": "a restore has forgotten what was sent",
-    "mismatch": "the provider knows this key with another body",
+    "mismatch": "the provider takes it for another message",
     "in_flight": "the provider says that an earlier submission is under way",
     "connecting": "broke while connecting",
     "connected": "broke before the first byte was out",
@@ -101,7 +101,7 @@ def _how(facts: Facts, last: Try | None) -> str:
     if last.lost:
         return "the worker was lost after it had begun to send, and left no result"
     if last.outcome == "mismatch":
-        return "the provider knows this key already, with another body"
+        return "the provider takes it for another message, by its key or by the id it named"
     if last.outcome == "in_flight":
         return "the provider says that an earlier submission with this key is still under way"
     return f"{_broke(last)}{_after(last)}"

@@ -60,6 +60,8 @@ class Declaration:
     `processing_s`: how long after the last byte the provider may take to show a message (its
     settle delay). `deadline_s`: the most that one call may take in all, in seconds.
     `key_scope`: the principal within which the key is honoured. `met`: how it was tested.
+    `ids_are_unique`: the provider names no two messages to one destination alike, so an answer with
+    the id of another message of ours is about that one, and proves nothing about this.
     """
 
     adapter: str
@@ -75,6 +77,7 @@ class Declaration:
     recognizer_places: tuple[str, ...] = ()
     refusals: str = "none proves non-acceptance"
     rate_limit_proves_rejection: bool = False
+    ids_are_unique: bool = False
     processing_s: float = 0.0
     deadline_s: float = 10.0
     introspection: str = "none"
