@@ -25,6 +25,7 @@ from delivery.reconcile import Search, settle_searches
 from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
+from delivery.uncalled import hand_back
 from delivery.wave import open_wave
 from delivery.ways import Ways
 from ledgers import outbox
@@ -51,6 +52,8 @@ class Worker:
         self._hold = Hold()
         self._calls: list[Call] = []
         self._searches: list[Search] = []
+        # Claimed when the database went away, by fence: nothing of it was called.
+        self._uncalled: dict[int, int] = {}
         self._ways = Ways()
         self._stopping = False
 
@@ -107,7 +110,7 @@ class Worker:
 
     @property
     def _unsettled(self) -> int:
-        return len(self._calls) + len(self._searches)
+        return len(self._calls) + len(self._searches) + len(self._uncalled)
 
     @property
     def _awaited(self) -> bool:
@@ -152,6 +155,8 @@ class Worker:
                 self._searches.append(job)
 
     def _settle(self) -> bool:
+        hand_back(self._uncalled)
+        self._uncalled.clear()
         if self._calls:
             kept = settle(self._calls, self.who.name, self._ways)
             self.settled += len(self._calls) - len(kept)
@@ -179,7 +184,11 @@ class Worker:
         if not claimed:
             return False
         self.claimed += len(claimed)
-        jobs = open_wave(claimed, mark, self.who, self._ways)
+        try:
+            jobs = open_wave(claimed, mark, self.who, self._ways)
+        except Exception:
+            self._uncalled |= {item.delivery_id: item.fence for item in claimed}
+            raise
         # What is on record is called before anything else can fail.
         for job in jobs:
             self._pool.start(job)
