@@ -242,9 +242,10 @@ def _list() -> Answer:
 
 
 def _line_of(one: Decision) -> str:
-    number, until = one.rows.count(), one.undo_until or one.expires_at
+    count, until = one.rows.count(), one.undo_until or one.expires_at
+    rows = "1 delivery" if count == 1 else f"{count} deliveries"
     word = "may be undone" if one.stage == Stage.EXECUTED else "waits"
     return (
-        f"{one.pk}  {one.get_kind_display()}, {number} deliveries, by {one.requested_by}:"
+        f"{one.pk}  {one.get_kind_display()}, {rows}, by {one.requested_by}:"
         f" {word} until {moment(until)}"
     )
