@@ -74,6 +74,23 @@ def keyed(db: None) -> Channel:
 
 
 @pytest.mark.unverified_ledgers
+def test_what_a_person_left_as_it_is_worries_nobody_any_more(
+    admin: Client, channel: Channel
+) -> None:
+    row = row_in(S.UNKNOWN)
+    before = number("unknown")
+    Delivery.objects.filter(pk=row.pk).update(decision="leave", decided_at=database_now())
+    cache.clear()
+
+    answer = admin.get("/")
+
+    assert (before, number("unknown")) == (1, 0)
+    assert answer.context["unsafe_now"] == []
+    assert answer.context["glance"].count("unknown") == ""
+    assert ages() == ()
+
+
+@pytest.mark.unverified_ledgers
 @pytest.mark.parametrize("seconds", [60, 3_500])
 def test_a_window_that_closes_within_the_hour_is_a_card_and_a_list(
     admin: Client, keyed: Channel, seconds: float

@@ -210,11 +210,12 @@ def _as_json(made: Decision) -> dict[str, Json]:
 
 def _told(made: Decision) -> str:
     rows = made.rows.select_related("delivery")
+    waits = "waits" if made.stage == Stage.REQUESTED else ""
     listed = table(
         ("delivery", "destination", "status", "result", "why"),
         [
             (str(r.delivery.delivery_id)[:13], r.delivery.destination, r.delivery.status,
-             r.result or "waits", r.why)
+             r.result or waits, r.why)
             for r in rows
         ],
     )  # fmt: skip
