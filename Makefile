@@ -9,7 +9,7 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop test browser crash check lint types django coverage fmt lock
+.PHONY: help setup demo run stop pictures test browser crash check lint types django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -31,6 +31,9 @@ test: .venv/.dev ## run the tests but for the browser and the whole crash labora
 browser: .venv/.dev ## see and use every page of the console in a browser (under 3 minutes)
 	@sh .ci/install-browser
 	@$(BIN)/pytest -q -n 2 tests/browser
+
+pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo serves
+	@$(PY) -m tests.browser.pictures
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)

@@ -13,7 +13,14 @@ from django.urls import reverse
 from config.demo import sample
 from config.demo.scene import CHANNELS
 from config.drill.incident import (
-    AGENT, ALERT, CONSOLE, Scene, deliveries, new_tag, practice_channel, stage,
+    AGENT,
+    ALERT,
+    CONSOLE,
+    Scene,
+    deliveries,
+    new_tag,
+    practice_channel,
+    stage,
 )  # fmt: skip
 from config.drill.kinds import KINDS, SEEDS, Kind, fates
 from config.drill.result import Result, result_of
