@@ -18,7 +18,7 @@ from ledgers.clock import database_now
 from ledgers.errors import LostWriteError, NotFoundError
 from ledgers.models import Delivery
 from reviews import agreeing, gates
-from reviews.agreeing import Answering, Asked
+from reviews.agreeing import Answering
 from reviews.carrying import Fate, Order, carry
 from reviews.errors import NotAllowedError, VoidError
 from reviews.gates import Refusal, Seen
@@ -32,7 +32,6 @@ from reviews.selecting import select
 from reviews.telling import by, note_refusal, tell
 from reviews.undoing import take_back
 from reviews.wishes import Wish, answer_of, check, check_typing
-from reviews.wording import clock
 
 MOVED = "it moved since it was looked at"
 # Who has asked from a shell could approve with their own account: one person, and not two.
@@ -170,22 +169,12 @@ def _locked(decision_id: int) -> Decision:
 
 def _not_a_draft(decision: Decision, person: Person, now: datetime) -> Refusal | None:
     if decision.stage != Stage.DRAFT:
-        return _already(decision, now)
+        return decision.already(now)
     if not person.asked_for(decision):
         return Refusal(f"{decision.requested_by} selected this", "a selection of your own")
     if now >= decision.expires_at:
         return Refusal("the selection is older than a quarter of an hour", "a new selection")
     return None
-
-
-def _already(decision: Decision, now: datetime) -> Refusal:
-    """Who was quicker, and when."""
-    who = decision.approved_by or decision.requested_by
-    at = decision.ended_at or decision.executed_at or decision.requested_at
-    return Refusal(
-        f"decision {decision.pk} is {decision.get_stage_display()} ({who}, {clock(at, now)})",
-        "a look at what became of it",
-    )
 
 
 def _write_down(decision: Decision, wish: Wish, now: datetime) -> None:
@@ -253,13 +242,7 @@ def _keep(rows: list[DecidedRow], *fields: str) -> None:
 def _void(decision: Decision, rows: list[DecidedRow], person: Person, now: datetime) -> Decision:
     """Nothing of it was carried out. The trail says so after the request or the approval."""
     tell("decision_void", person, decision, rows)
-    return _end(decision, Stage.VOID, rows[0].why, now)
-
-
-def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decision:
-    decision.stage, decision.answer, decision.ended_at = stage, answer, now
-    decision.save()
-    return decision
+    return decision.end(Stage.VOID, rows[0].why, now)
 
 
 # --- Answering
@@ -268,13 +251,13 @@ def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decisi
 def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decision:
     decision, now = _locked(decision_id), database_now()
     refuse_unless(person.may("approve"), lacks("approve"))
-    refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
+    refuse_unless(decision.stage == Stage.REQUESTED, decision.already(now))
     if now >= decision.expires_at:
         return _expire(decision, person, now)
     rows = list(decision.rows.select_related("delivery"))
-    asked = _asked(decision, rows)
+    named = agreeing.expected_typing([row.delivery.destination for row in rows])
     answering = Answering(person.name, person.user_id, typed)
-    refuse_if(agreeing.approval_refused(asked, answering, now))
+    refuse_if(agreeing.approval_refused(decision.asked(named), answering, now))
     decision.approved_by, decision.approver, decision.answer = person.name, person.user, answer
     fit = _fit(decision, rows)
     if not fit:
@@ -284,29 +267,18 @@ def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decis
     return _execute(decision, rows, fit, person, now)
 
 
-def _asked(decision: Decision, rows: list[DecidedRow]) -> Asked:
-    return Asked(
-        gate=Gate(decision.gate),
-        requested_by=decision.requested_by,
-        requester_id=decision.requester_id,
-        expires_at=decision.expires_at,
-        ripe_at=decision.ripe_at,
-        typed=agreeing.expected_typing([row.delivery.destination for row in rows]),
-    )
-
-
 def _expire(decision: Decision, person: Person, now: datetime) -> Decision:
     tell("decision_expire", person, decision, list(decision.rows.all()))
-    return _end(decision, Stage.EXPIRED, "nobody approved it within the hour", now)
+    return decision.end(Stage.EXPIRED, "nobody approved it within the hour", now)
 
 
 def _refuse(person: Person, decision_id: int, answer: str) -> Decision:
     decision, now = _locked(decision_id), database_now()
     refuse_unless(person.asked_for(decision) or person.may("approve"), lacks("approve"))
-    refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
+    refuse_unless(decision.stage == Stage.REQUESTED, decision.already(now))
     refuse_unless(bool(answer), Refusal("there is no reason", "a reason"))
     decision.approved_by, decision.approver = person.name, person.user
-    _end(decision, Stage.REFUSED, answer, now)
+    decision.end(Stage.REFUSED, answer, now)
     tell("decision_refuse", person, decision, list(decision.rows.all()))
     return decision
 
@@ -314,7 +286,7 @@ def _refuse(person: Person, decision_id: int, answer: str) -> Decision:
 def _undo(person: Person, decision_id: int) -> Decision:
     decision, now = _locked(decision_id), database_now()
     refuse_unless(person.may("decide") or person.may("approve"), lacks("decide"))
-    refuse_unless(decision.stage == Stage.EXECUTED, _already(decision, now))
+    refuse_unless(decision.stage == Stage.EXECUTED, decision.already(now))
     if decision.undo_until is None or now >= decision.undo_until:
         raise NotAllowedError(Refusal("it is too late to take it back", "a look at what left"))
     rows = list(decision.rows.filter(result="done"))
@@ -328,4 +300,4 @@ def _undo(person: Person, decision_id: int) -> Decision:
             row.why = "it had moved on and was not taken back"
     _keep(rows, "result", "why")
     tell("decision_undo", person, decision, rows)
-    return _end(decision, Stage.UNDONE, decision.answer, now)
+    return decision.end(Stage.UNDONE, decision.answer, now)

@@ -7,9 +7,10 @@ from datetime import datetime
 from delivery.errors import InvalidInputError
 from ledgers.canonical import check_text, sha256
 from reviews import agreeing
+from reviews.asking import MAX_REASON
 from reviews.errors import NotAllowedError
 from reviews.kinds import NEEDS, Kind
-from reviews.records import MAX_REASON, Decision
+from reviews.records import Decision
 
 LIMITS = {"reason": MAX_REASON, "note": MAX_REASON, "link": 1000, "ticket": 200}
 WHAT = {
