@@ -32,8 +32,9 @@ browser: .venv/.dev ## see and use every page of the console in a browser (under
 	@sh .ci/install-browser
 	@$(BIN)/pytest -q -n 2 tests/browser
 
+# CONSOLE=http://127.0.0.1:8001 where the demo says that it is served there.
 pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo serves
-	@$(PY) -m tests.browser.pictures
+	@$(PY) -m tests.browser.pictures $(if $(CONSOLE),--console $(CONSOLE))
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
