@@ -139,9 +139,15 @@ def _owed(facts: Facts) -> str:
 
 
 def _proof(facts: Facts) -> str:
-    if any(a.outcome == "accepted" for a in facts.attempts):
-        return "the provider accepted it"
+    """What shows it. Where only another generation's proof ends the doubt, it says so."""
+    accepted = {a.generation for a in facts.attempts if a.outcome == "accepted"}
     found = [e for e in facts.evidence if e.verdict in FOUND]
+    shown = accepted | {e.generation for e in found}
+    if facts.generation in accepted:
+        return "the provider accepted it"
+    if shown and facts.generation not in shown:
+        rest = ", and whether this one did as well, nobody knows" if facts.own_doubt else ""
+        return f"generation {max(shown)} of it did{rest}"
     if any(e.verdict == "found_many" for e in found):
         return "it was found more than once at its destination"
     if found and all(e.method == "operator" for e in found):
