@@ -17,6 +17,7 @@ from reviews.wording import moment_in
 GROUPED = 2_000  # the oldest so many are grouped into incidents
 PAGE = 50
 FIELDS = ("channel", "boundary", "from", "to")
+KEPT = ("about", "after", "csrfmiddlewaretoken")  # what else addresses and forms of a list carry
 # As `plainly.boundary_key` names them.
 _BOUNDARY = """CASE
     WHEN a.outcome IN ('mismatch', 'in_flight') THEN a.outcome
@@ -53,6 +54,7 @@ class Incident:
     count: int
     closes: datetime | None
     people: tuple[str, ...]
+    taken: int  # by any of these people
 
     @property
     def words(self) -> str:
@@ -87,9 +89,9 @@ def incidents() -> list[Incident]:
 
 
 def _incident(row: tuple[Any, ...]) -> Incident:
-    channel, boundary, first, last, count, closes, people = row
-    taken = tuple(name for name in people if name)
-    return Incident(channel, boundary, first, last, count, closes, taken)
+    channel, boundary, first, last, count, closes, people, taken = row
+    names = tuple(name for name in people if name)
+    return Incident(channel, boundary, first, last, count, closes, names, taken)
 
 
 _INCIDENTS = f"""
@@ -106,7 +108,7 @@ spans AS (
     FROM gaps g WINDOW w AS (PARTITION BY slug, boundary ORDER BY unknown_since, id)
 )
 SELECT s.slug, s.boundary, min(s.unknown_since), max(s.unknown_since), count(*), min(s.closes),
-    array_agg(DISTINCT p.person)
+    array_agg(DISTINCT p.person), count(p.person)
 FROM spans s LEFT JOIN reviews_assignment p ON p.delivery_id = s.id
 GROUP BY s.slug, s.boundary, s.span ORDER BY min(s.closes) NULLS LAST, min(s.unknown_since)"""
 
@@ -166,8 +168,11 @@ def chosen(fields: Any) -> Chosen:
 def listed(fields: Any) -> Chosen:
     """What the address of a list chooses: as `chosen`, or all of one channel.
 
-    Not for a decision, which is about an incident.
+    Not for a decision, which is about an incident. A word that it does not know narrows to nothing,
+    since otherwise a mistyped filter would show everything.
     """
+    if set(fields) - {*FIELDS, *KEPT}:
+        return NOTHING
     given = [name for name in FIELDS if name in fields]
     if given == ["channel"] and "\x00" not in fields["channel"]:
         return Chosen(fields["channel"], all_of_channel=True)

@@ -181,7 +181,7 @@ def _current(groups: list[Incident], which: Chosen) -> Incident | None:
         if (one.channel, one.boundary, one.first) == (which.channel, which.boundary, which.since):
             return one
     words = BOUNDARIES.get(which.boundary, which.boundary)
-    return Incident(which.channel, words, which.since, which.until, 0, None, ())
+    return Incident(which.channel, words, which.since, which.until, 0, None, (), 0)
 
 
 def _more(request: HttpRequest, found: list[Place]) -> str:

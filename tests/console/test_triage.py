@@ -76,6 +76,29 @@ def test_somebody_takes_an_incident_and_the_list_says_so(
     assert Event.objects.filter(kind="assign", actor="triager").count() == 2
 
 
+def test_an_incident_of_which_somebody_has_a_part_says_how_much(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    row = unknown(recipient, "room:a", "room:b", "room:c")[0]
+
+    triager.post(page("delivery_take", row.delivery_id))
+
+    assert "1 of 3 taken by triager" in text(triager, page("triage"))
+
+
+def test_a_filter_that_the_list_does_not_know_shows_nothing_and_says_so(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    unknown(recipient, "room:a")
+
+    said = text(triager, page("triage") + "?chanel=alerts")
+
+    assert "the address is not understood" in said
+    assert "data-cf-row" not in said
+
+
 @pytest.mark.parametrize("form", [{}, {"channel": "alerts"}, {"from": "x", "to": "y"}])
 def test_an_incident_that_is_not_named_is_nothing_and_not_everything(
     recipient: Simulator, triager: Client, form: dict[str, str]
