@@ -198,6 +198,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 # --- Sign-in ---------------------------------------------------------------------------------
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"  # also where the address to go on to is not one of ours
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",

@@ -149,7 +149,7 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     refuse_unless(decision.gate == Gate.ONE or person.user is not None, NO_ACCOUNT)
     fit = _fit(decision, rows, wish.look_at)
     if not fit:
-        raise NotAllowedError(Refusal(rows[0].why, LOOK))
+        raise NotAllowedError(_in_two(rows[0].why))
     if decision.gate == Gate.ONE:
         tell("decision_request", person, decision, rows)
         return _execute(decision, rows, fit, person, now)
@@ -158,6 +158,12 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     _keep(rows, "result", "why")
     tell("decision_request", person, decision, rows)
     return decision
+
+
+def _in_two(why: str) -> Refusal:
+    """What a row says of why it is skipped; a gate's words name what would be right already."""
+    said, _, right = why.removesuffix(".").partition(". Right would be: ")
+    return Refusal(said, right or LOOK)
 
 
 def _locked(decision_id: int) -> Decision:

@@ -57,6 +57,12 @@ class Proposal(Asking):
                 condition=~Q(gate="two", stage="executed")
                 | (~Q(approved_by="") & ~Q(approved_by=models.F("requested_by"))),
             ),
+            models.CheckConstraint(
+                # A name may change between a request and its approval.
+                name="proposal_two_people_have_two_accounts",
+                condition=~Q(gate="two", stage="executed")
+                | (Q(approver__isnull=False) & ~Q(approver=models.F("requester"))),
+            ),
         )
         indexes = (
             # What waits for approval: small, and looked at from every page.

@@ -54,6 +54,12 @@ class Decision(Asking):
                 condition=~Q(gate="two", stage__in=["executed", "undone"])
                 | (~Q(approved_by="") & ~Q(approved_by=models.F("requested_by"))),
             ),
+            models.CheckConstraint(
+                # A name may change between a request and its approval.
+                name="decision_two_people_have_two_accounts",
+                condition=~Q(gate="two", stage__in=["executed", "undone"])
+                | (Q(approver__isnull=False) & ~Q(approver=models.F("requester"))),
+            ),
         )
         indexes = (
             # What waits for approval: small, and looked at from every page.

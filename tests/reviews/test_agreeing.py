@@ -150,3 +150,14 @@ def test_a_request_stays_its_persons_own_when_another_gets_their_name(
         decisions.refuse(namesake, asked.pk, "mine, surely")
 
     assert decisions.refuse(renamed, asked.pk, "not needed").stage == Stage.REFUSED
+
+
+def test_a_refusal_says_once_what_would_be_right(recipient: Simulator, alice: Person) -> None:
+    channel(recipient, settings=BLIND)
+    rows = unknown(recipient)
+
+    with pytest.raises(NotAllowedError) as refused:
+        decisions.decide(alice, wish(Kind.TRY_AGAIN), rows)
+
+    assert str(refused.value).count("Right would be") == 1
+    assert ".." not in str(refused.value)
