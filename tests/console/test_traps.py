@@ -171,6 +171,8 @@ def test_no_list_can_be_asked_about_where_secrets_are(admin: Client, channel: Ch
         ("-2", "'-2"),
         ("@sum", "'@sum"),
         ("\tx", "'\tx"),
+        ("\n=1", "'\n=1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
         ("+4917012345678", "+4917012345678"),
         ("+49 170 1234567", "'+49 170 1234567"),
         ("+1", "'+1"),
@@ -193,6 +195,15 @@ def test_a_hostile_reason_leaves_the_house_as_text(admin: Client) -> None:
     rows = list(csv.DictReader(StringIO(b"".join(answer.streaming_content).decode())))
 
     assert "'=HYPERLINK()" in [row["person"] for row in rows]
+
+
+def test_a_semicolon_begins_no_cell_where_spreadsheets_split_at_it(admin: Client) -> None:
+    log("pause", "a;=HYPERLINK()")
+
+    answer: Any = admin.get(reverse("admin:trail_export", args=["csv"]))
+    lines = b"".join(answer.streaming_content).decode()
+
+    assert '"a;=HYPERLINK()"' in lines
 
 
 # Besides: a search without end, and what a browser may load.
