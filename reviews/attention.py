@@ -74,7 +74,7 @@ CONCERNS: tuple[Concern, ...] = (
     ),
     Concern(
         "overdue", "Overdue", "silent",
-        f"due for more than {GRACE_S} s, and no worker has taken it",
+        f"due for more than {GRACE_S} s, held by no person, and no worker has taken it",
         "bad", "owed since",
         OVERDUE, "d.created_at",
     ),
@@ -83,7 +83,8 @@ CONCERNS: tuple[Concern, ...] = (
         "taken by a worker whose lease is over",
         "bad", "oldest",
         "ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id"
-        " WHERE o.leased AND o.due_at < (SELECT clock_timestamp())",
+        " JOIN ledgers_channel c ON c.id = o.channel_id"
+        " WHERE o.leased AND o.due_at < (SELECT clock_timestamp()) AND NOT c.for_testing",
         "o.due_at",
     ),
 )  # fmt: skip

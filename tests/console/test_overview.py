@@ -10,9 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from ledgers import evidence, moves
+from delivery.watch.figures import read_figures
+from ledgers import evidence, moves, rulings
 from ledgers.clock import database_now
-from ledgers.models import Channel, Delivery, OutboxItem
+from ledgers.models import Channel, Delivery, Installation, OutboxItem
+from ledgers.rulings import By
 from ledgers.states import DeliveryStatus as S
 from reviews.attention import CONCERNS, counts, rows_of
 from reviews.charts.ages import ages
@@ -159,6 +161,70 @@ def test_what_is_due_for_a_minute_is_overdue_since_it_became_owed(channel: Chann
     assert (pk, since) == (row.pk, Delivery.objects.get().created_at)
 
 
+HELD_BY_A_PERSON = {
+    "paused": "UPDATE ledgers_channel SET paused_at = now(), pause_reason = 'audit'",
+    "held": "UPDATE ledgers_installation SET held_at = now(), held_reason = 'audit'",
+    "to approve": "UPDATE ledgers_channel SET requires_approval = true",
+    "practice": "UPDATE ledgers_channel SET for_testing = true",
+}
+
+
+@pytest.mark.parametrize("statement", HELD_BY_A_PERSON.values(), ids=HELD_BY_A_PERSON)
+def test_what_a_person_holds_is_overdue_for_nobody(channel: Channel, statement: str) -> None:
+    """No worker lives to move it out of the way: the console and the watch leave it out alike."""
+    record()
+    age("ledgers_outboxitem", "due_at", seconds=61)
+    before = (number("overdue"), [one.overdue for one in read_figures().channels])
+
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+    assert before == (1, [1])
+    assert number("overdue") == 0
+    assert not any(one.overdue for one in read_figures().channels)
+
+
+def test_a_try_that_somebody_approved_is_overdue_like_any_other(channel: Channel) -> None:
+    row = record()[0]
+    Channel.objects.update(requires_approval=True)
+    rulings.decide(
+        {row.pk: row.row_version}, "try_again", By("ann", {"reason": "it is right"}), undo_s=0
+    )
+
+    age("ledgers_outboxitem", "due_at", seconds=61)
+
+    assert number("overdue") == 1
+
+
+@pytest.mark.unverified_ledgers
+def test_practice_alarms_nobody_and_is_not_called_silent(admin: Client, channel: Channel) -> None:
+    beat()
+    row_in(S.UNKNOWN)
+    begin(record(run_id="run-2")[0])
+    age("ledgers_outboxitem", "due_at", days=1)
+    Channel.objects.update(for_testing=True)
+
+    assert read_figures().channels == ()
+    assert number("stuck") == 0
+    assert admin.get("/").context["silences"] == []
+
+
+def test_while_everything_is_held_the_page_says_so_and_calls_no_channel_open(
+    admin: Client, channel: Channel
+) -> None:
+    beat()
+    Installation.objects.update(held_at=database_now(), held_reason="the provider is down")
+
+    text = admin.get("/").content.decode()
+    part = admin.get(reverse("admin:overview_live")).content.decode()
+
+    for said in (text, part):
+        assert "Yes: everything is held." in said
+        ways = said[said.index('id="ways"') : said.index('id="workers"')]
+        assert "held</span>" in ways
+        assert "open</span>" not in ways
+
+
 def test_a_lease_that_is_over_is_stuck_and_not_overdue(channel: Channel) -> None:
     begin(record()[0])
     assert number("stuck") == 0
@@ -179,7 +245,8 @@ def test_a_card_counts_exactly_what_its_list_shows(
     begin(record(run_id="b")[0])
     record(run_id="p")
     age("ledgers_outboxitem", "due_at", days=1)
-    Channel.objects.update(requires_approval=True)
+    if concern.name == "approval":
+        Channel.objects.update(requires_approval=True)
 
     listed = admin.get(reverse("admin:concern", args=[concern.name]))
 
