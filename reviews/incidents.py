@@ -66,6 +66,12 @@ class Incident:
         return _about(self.channel, self.boundary, self.first, self.last)
 
     @property
+    def span(self) -> str:
+        """From when to when, by the clock: two ages would often read the same."""
+        day = "" if self.first.date() == self.last.date() else "%Y-%m-%d "
+        return f"{self.first:{day}%H:%M:%S} to {self.last:{day}%H:%M:%S} UTC"
+
+    @property
     def fields(self) -> dict[str, str]:
         """What picks its rows again, in a form or an address. Later rows are later than `to`."""
         return {
@@ -81,10 +87,15 @@ def _about(channel: str, boundary: str, first: datetime, last: datetime) -> str:
     return f"{channel}: {words}, {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC"
 
 
-def incidents() -> list[Incident]:
-    """The incidents among the oldest unknown deliveries: what closes first, then the oldest."""
+def incidents(channel: str = "") -> list[Incident]:
+    """The incidents among the oldest unknown deliveries: what closes first, then the oldest.
+
+    Args:
+        channel: the slug of the only channel that is meant; empty for all.
+    """
+    values: dict[str, Any] = {"now": database_now(), "limit": GROUPED, "channel": channel}
     with connection.cursor() as cursor:
-        cursor.execute(_INCIDENTS, {"now": database_now(), "limit": GROUPED})
+        cursor.execute(_INCIDENTS.format(only=_ONLY if channel else ""), values)
         return [_incident(row) for row in cursor.fetchall()]
 
 
@@ -94,10 +105,11 @@ def _incident(row: tuple[Any, ...]) -> Incident:
     return Incident(channel, boundary, first, last, count, closes, names, taken)
 
 
+_ONLY = " AND c.slug = %(channel)s"
 _INCIDENTS = f"""
 WITH u AS (
     SELECT d.id, d.unknown_since, c.slug, {_BOUNDARY} AS boundary, {_CLOSES} AS closes
-    {_FROM}{_LAST_ATTEMPT}{_OPEN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
+    {_FROM}{_LAST_ATTEMPT}{_OPEN}{{only}} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
 ),
 gaps AS (
     SELECT u.*, (unknown_since - lag(unknown_since) OVER w > interval '15 minutes')::int AS starts

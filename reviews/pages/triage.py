@@ -20,6 +20,7 @@ from reviews.assigning import assign, take_first
 from reviews.gates import CAP
 from reviews.incidents import (
     GROUPED,
+    NOTHING,
     PAGE,
     Chosen,
     Incident,
@@ -62,7 +63,7 @@ def triage(request: HttpRequest) -> HttpResponseBase:
     """The list never changes its order by itself: what is new waits above it."""
     which = listed(request.GET)
     found = places(which, after=request.GET.get("after", ""), limit=PAGE + 1)
-    groups = incidents()
+    groups = [] if which is NOTHING else incidents(which.channel)
     context: dict[str, Any] = {
         "groups": groups[:GROUPS],
         "groups_more": max(0, len(groups) - GROUPS),

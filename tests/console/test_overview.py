@@ -296,17 +296,29 @@ def test_a_paused_channel_is_not_called_silent(admin: Client, channel: Channel) 
 
 
 # --- Charts ------------------------------------------------------------------------------------
-def test_bars_lead_to_the_trail_of_their_hour(admin: Client, channel: Channel) -> None:
+@pytest.mark.unverified_ledgers
+def test_bars_lead_to_exactly_the_changes_that_they_count(admin: Client, channel: Channel) -> None:
     row_in(S.DELIVERED, "a")
-    row_in(S.UNKNOWN, "b")
+    row = row_in(S.UNKNOWN, "b")
+    moves.accept([change_of(row)])  # it counts as both
     hour = f"{database_now():%Y-%m-%dT%H}"
 
     text = admin.get("/").content.decode()
-    listed = admin.get(reverse("admin:trail"), {"hour": hour})
+    listed = admin.get(reverse("admin:trail"), {"hour": hour, "became": "any"})
+    doubted = admin.get(reverse("admin:trail"), {"hour": hour, "became": "unknown"})
 
-    assert f'href="{reverse("admin:trail")}?hour={hour}"' in text
+    assert f'href="{reverse("admin:trail")}?hour={hour}&amp;became=any"' in text
+    assert f"{hour[-2:]}:00 UTC: 2 delivered, 1 became unknown" in text
     kinds = Counter(event.kind for event in listed.context["events"])
-    assert (kinds["accept"], kinds["suspect"]) == (1, 1)
+    assert kinds == {"accept": 2, "suspect": 1}
+    assert [event.kind for event in doubted.context["events"]] == ["suspect"]
+
+
+def test_the_trail_knows_no_change_to_what_is_no_rest(admin: Client) -> None:
+    answer = admin.get(reverse("admin:trail"), {"became": "pending"})
+
+    assert answer.status_code == 400
+    assert "write any, or one of delivered" in answer.content.decode()
 
 
 def test_hours_that_are_over_are_counted_once(channel: Channel) -> None:

@@ -1,12 +1,14 @@
 """The list of what is unknown: incidents, order, and who takes what."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
 
 from delivery.simulator.client import Simulator
 from ledgers.models import Event
+from reviews.incidents import Incident
 from reviews.records import Assignment, Decision
 from tests.console.forms import confirm, decide, page, text
 from tests.factories import delivery
@@ -160,3 +162,33 @@ def test_what_a_person_left_is_not_triaged_again(recipient: Simulator, triager: 
     confirm(triager, decide(triager, row, "leave"))
 
     assert "Nothing is unknown" in text(triager, page("triage"))
+
+
+def test_the_cards_are_narrowed_to_the_channel_as_the_rows_are(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    channel(recipient, slug="pager", settings=BLIND)
+    unknown(recipient, "room:a")
+    unknown(recipient, "room:b", run_id="run-2", channel="pager")
+
+    both = text(triager, page("triage"))
+    one = text(triager, page("triage") + "?channel=pager")
+    none = text(triager, page("triage") + "?channel=nowhere")
+
+    cards = [html.count('class="cf-card cf-unknown"') for html in (both, one, none)]
+    assert cards == [2, 1, 0]
+    assert "Incidents on pager" in one
+    assert "room:a" not in one
+    assert "Nothing is unknown<" not in none
+
+
+def test_an_incident_says_by_the_clock_how_long_it_lasted() -> None:
+    first = datetime(2026, 11, 29, 14, 2, 7, tzinfo=UTC)
+
+    def lasting(**by: int) -> str:
+        last = first + timedelta(**by)
+        return Incident("alerts", "lost", first, last, 2, None, (), 0).span
+
+    assert lasting(minutes=6) == "14:02:07 to 14:08:07 UTC"
+    assert lasting(hours=10) == "2026-11-29 14:02:07 to 2026-11-30 00:02:07 UTC"
