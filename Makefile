@@ -9,8 +9,8 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop test test-real conformance browser crash check lint types django \
-	coverage fmt lock
+.PHONY: help setup demo run stop pictures test test-real conformance browser crash check lint types \
+	django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -39,6 +39,10 @@ conformance: .venv/.dev ## call every adapter under every fault and count what t
 browser: .venv/.dev ## see and use every page of the console in a browser (under 3 minutes)
 	@sh .ci/install-browser
 	@$(BIN)/pytest -q -n 2 tests/browser
+
+# CONSOLE=http://127.0.0.1:8001 where the demo says that it is served there.
+pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo serves
+	@$(PY) -m tests.browser.pictures $(if $(CONSOLE),--console $(CONSOLE))
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)

@@ -198,6 +198,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 # --- Sign-in ---------------------------------------------------------------------------------
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"  # also where the address to go on to is not one of ours
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -248,9 +249,11 @@ CONTENT_SECURITY_POLICY = {
 }
 # Longest single statement of a request to the console: a search that is too broad ends with words.
 COUNTERFOIL_PATIENCE_S: float = env.number("COUNTERFOIL_PATIENCE_S", 3, least=0.05, most=600)
-if env.flag("COUNTERFOIL_BEHIND_PROXY", default=False):
-    # Only a proxy that always sets this header may be trusted with it.
+COUNTERFOIL_BEHIND_PROXY: bool = env.flag("COUNTERFOIL_BEHIND_PROXY", default=False)
+if COUNTERFOIL_BEHIND_PROXY:
+    # Only a proxy that always sets these headers may be trusted with them.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    AXES_CLIENT_IP_CALLABLE = "config.visitors.address"
 SILENCED_SYSTEM_CHECKS = [
     # Whether subdomains are HTTPS only, and listed so in browsers, is for the owner of the domain.
     "security.W005",

@@ -9,6 +9,7 @@ import socket
 import sys
 
 import waitress
+from django.conf import settings
 
 from config.wsgi import application
 
@@ -19,7 +20,15 @@ def main() -> None:
     listening = socket.socket(fileno=int(sys.argv[1]))
     # "Serving on ..." is said by the parent, once.
     logging.getLogger("waitress").setLevel(logging.WARNING)
-    waitress.serve(application, sockets=[listening], threads=THREADS, ident=None)
+    waitress.serve(
+        application,
+        sockets=[listening],
+        threads=THREADS,
+        ident=None,
+        # Without what the proxy says, every request looks like plain HTTP and is sent round in
+        # circles to HTTPS.
+        clear_untrusted_proxy_headers=not settings.COUNTERFOIL_BEHIND_PROXY,
+    )
 
 
 if __name__ == "__main__":

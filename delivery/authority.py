@@ -54,6 +54,11 @@ def rule_complaints(rules: object) -> list[str]:
 
 
 def _rule_complaint(rule: str) -> str:
+    if not rule.isprintable() or rule != rule.strip():
+        return (
+            f"destination_rules: {rule!a} has a character that nobody can see, so it allows"
+            " nothing and looks as if it allowed something; type it anew."
+        )
     inner = rule[1:] if rule.startswith("*@") else rule.removesuffix("*")
     if "*" in inner:
         return (

@@ -11,8 +11,14 @@ from delivery.next_move import Kind, NextMove, next_move
 
 
 def if_sent_again(facts: Facts, now: datetime) -> str:
-    """What one more submission at this moment could do at the destination."""
-    return "If we send again now, " + _risk(facts, now)
+    """What one more submission at this moment could do at the destination.
+
+    "Send again" is only for what may have been accepted, or was until a search showed otherwise.
+    """
+    doubt = facts.proven_accepted or facts.possibly_accepted or facts.resolved_by_absence
+    again = doubt or facts.in_flight_until is not None
+    words = "send again" if again else "try again" if facts.attempts else "send it"
+    return f"If we {words} now, " + _risk(facts, now)
 
 
 def if_left(facts: Facts, now: datetime) -> str:

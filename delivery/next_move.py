@@ -294,8 +294,9 @@ def _next_look_up_at(facts: Facts, now: datetime) -> datetime | None:
     """When the destination is to be searched next, or None if it cannot or need not be.
 
     What is searched for is this very identity, so another generation's doubt is left to that
-    generation. The schedule counts from the end of the last attempt in doubt. A search that would
-    leave no room for the same key is not waited for: the key settles the question while it can.
+    generation. The schedule counts from the end of the last attempt in doubt; where its first entry
+    comes before a search can settle anything, all of it moves. A search that would leave no room
+    for the same key is not waited for: the key settles the question while it can.
     """
     policy = facts.policy
     settled = facts.settled_at(facts.generation)
@@ -317,7 +318,10 @@ def _looks_wanted(facts: Facts, settled: datetime) -> Iterator[datetime]:
     """When the schedule wants the next search, and when a person does."""
     schedule, rounds = facts.policy.look_up_schedule, facts.look_up_rounds
     if rounds < len(schedule):
-        yield after(_doubt_began(facts, settled), schedule[rounds])
+        # Moved as a whole: entries before the settling would else all be searches of one moment.
+        began = _doubt_began(facts, settled)
+        moved_s = (settled - after(began, schedule[0])).total_seconds()
+        yield after(after(began, schedule[rounds]), max(moved_s, 0.0))
     if facts.look_asked_for is not None:
         yield facts.look_asked_for
 

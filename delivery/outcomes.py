@@ -92,13 +92,16 @@ class InFlight:
 class Ambiguous:
     """It may have been accepted.
 
-    `mismatch`: the provider says this key came with another body before, which proves that an
-    earlier submission reached it; the same key can then settle nothing.
+    `mismatch`: the provider takes it for another message: it says that this key came with another
+    body before, or names a message that another delivery became. The same key can then settle
+    nothing. `retry_after_s`: seconds
+    the provider asked for before the same key may come again; None where it named none.
     """
 
     why: str
     mismatch: bool = False
     response: str = ""
+    retry_after_s: float | None = None
 
     @property
     def outcome(self) -> str:

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from delivery import credentials, hooks, receipts
 from delivery.decide import Decided, carry_out, decide
+from delivery.doubting import doubt_borrowed_ids
 from delivery.history import Case, read
 from delivery.next_move import Kind
 from delivery.submit import Call
@@ -78,7 +79,7 @@ def _keep_answer(call: Call) -> list[Call]:
     try:
         with transaction.atomic():
             held = moves.hold([call.delivery_pk], skip_locked=True)
-            evidence.close_attempts([call.closing()] if held else [])
+            _close([call] if held else [])
     except (OperationalError, InterfaceError):
         return [call]
     except Exception:
@@ -101,7 +102,7 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
     with transaction.atomic():
         held = moves.hold(fences, skip_locked=True)
         mine = [call for call in calls if call.delivery_pk in held]
-        evidence.close_attempts([call.closing() for call in mine])
+        _close(mine)
         refusals = [one for call in mine for one in call.refusals()]
         credentials.keep(refusals, actor)
         ways.forget(one.channel_id for one in refusals)
@@ -115,6 +116,11 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
         outbox.wake_generations(case.id for case in delivered if case.has_generations)
     kept = [call for call in calls if call.delivery_pk not in held]
     return [case for case in delivered if case.id in done], kept
+
+
+def _close(calls: Sequence[Call]) -> None:
+    doubt_borrowed_ids(calls)
+    evidence.close_attempts([call.closing() for call in calls])
 
 
 def _is_delivered(item: Decided) -> bool:

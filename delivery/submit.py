@@ -123,7 +123,9 @@ class Call:
             permanent=isinstance(outcome, Refused) and outcome.permanent,
             replayed=isinstance(outcome, Accepted) and outcome.replayed,
             retry_after_s=(
-                outcome.retry_after_s if isinstance(outcome, Deferred | InFlight) else None
+                outcome.retry_after_s
+                if isinstance(outcome, Deferred | InFlight | Ambiguous)
+                else None
             ),
             provider_message_id=(
                 storable(outcome.provider_message_id) if isinstance(outcome, Accepted) else ""

@@ -47,7 +47,7 @@ def vetted_outcome(said: object, secret: Secret) -> Outcome:
         return Ambiguous(f"the adapter returned a {type(said).__name__}, which is no outcome")
     if wrong := "; ".join(_wrong_fields(said, dict.fromkeys(_FLAGS, bool))):
         return Ambiguous(f"the {type(said).__name__} that came back cannot be used: {wrong}")
-    if isinstance(said, Deferred | InFlight):
+    if isinstance(said, Deferred | InFlight | Ambiguous):
         outcome = replace(said, retry_after_s=_seconds(said.retry_after_s))
     if isinstance(said, Unauthorised):
         outcome = replace(said, needed=_scopes(said.needed), granted=_scopes(said.granted))

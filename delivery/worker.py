@@ -26,6 +26,7 @@ from delivery.reconcile import Search, settle_searches
 from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
+from delivery.uncalled import hand_back
 from delivery.wave import open_wave
 from delivery.ways import Ways
 from ledgers import outbox
@@ -54,6 +55,8 @@ class Worker:
         self._searches: list[Search] = []
         self._verifications: list[checking.Verification] = []
         self._questions = checking.Questions()
+        # Claimed when the database went away, by fence: nothing of it was called.
+        self._uncalled: dict[int, int] = {}
         self._ways = Ways()
         self._stopping = False
 
@@ -110,7 +113,8 @@ class Worker:
 
     @property
     def _unsettled(self) -> int:
-        return len(self._calls) + len(self._searches) + len(self._verifications)
+        working = len(self._calls) + len(self._searches) + len(self._verifications)
+        return working + len(self._uncalled)
 
     @property
     def _awaited(self) -> bool:
@@ -157,6 +161,8 @@ class Worker:
                 self._verifications.append(job)
 
     def _settle(self) -> bool:
+        hand_back(self._uncalled)
+        self._uncalled.clear()
         if self._calls:
             kept = settle(self._calls, self.who.name, self._ways)
             self.settled += len(self._calls) - len(kept)
@@ -188,7 +194,11 @@ class Worker:
         if not claimed:
             return False
         self.claimed += len(claimed)
-        jobs = open_wave(claimed, mark, self.who, self._ways)
+        try:
+            jobs = open_wave(claimed, mark, self.who, self._ways)
+        except Exception:
+            self._uncalled |= {item.delivery_id: item.fence for item in claimed}
+            raise
         # What is on record is called before anything else can fail.
         for job in jobs:
             self._pool.start(job)

@@ -1,15 +1,12 @@
 """Runs of the execution ledger: opened and ended by an agent, stopped when a step keeps dying."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import psycopg
-from django.db import ProgrammingError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F
 
+from ledgers import migrated
 from ledgers.canonical import check_name, storable
 from ledgers.clock import ClockTimestamp
-from ledgers.errors import ConflictError, CrashLoopError, NotFoundError, NotMigratedError
+from ledgers.errors import ConflictError, CrashLoopError, NotFoundError
 from ledgers.models import Run
 from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import RunStatus, StepStatus
@@ -32,13 +29,15 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         InvalidValueError: a name cannot be kept.
         CrashLoopError: a person must look at the run first.
         ConflictError: the run was opened by another agent, or by another trigger.
-        NotMigratedError: there are no ledgers in this database yet, or older ones.
+        NotMigratedError: there are no ledgers in this database yet, or older ones; nothing was
+            written.
     """
     check_name(run_id, "run_id")
     check_name(agent, "agent", MAX_ACTOR)
     if trigger_key is not None:
         check_name(trigger_key, "trigger_key")
-    with _migrated(), transaction.atomic():
+    migrated.require()
+    with transaction.atomic():
         run = _find_or_make_run(run_id, agent, trigger_key)
         if run.status == RunStatus.CRASH_LOOP:
             raise CrashLoopError(crash_loop_text(run))
@@ -49,19 +48,6 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
             log("reopen_run", agent, run=run, detail={"error": run.error})
             run.refresh_from_db()
         return run
-
-
-@contextmanager
-def _migrated() -> Iterator[None]:
-    """Says of a missing table or column what to do about it: an agent's author meets it first."""
-    try:
-        yield
-    except ProgrammingError as error:
-        if isinstance(
-            error.__cause__, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn
-        ):
-            raise NotMigratedError from error
-        raise
 
 
 def _find_or_make_run(run_id: str, agent: str, trigger_key: str | None) -> Run:

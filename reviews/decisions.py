@@ -18,20 +18,20 @@ from ledgers.clock import database_now
 from ledgers.errors import LostWriteError, NotFoundError
 from ledgers.models import Delivery
 from reviews import agreeing, gates
-from reviews.agreeing import Answering, Asked
+from reviews.agreeing import Answering
 from reviews.carrying import Fate, Order, carry
 from reviews.errors import NotAllowedError, VoidError
 from reviews.gates import Refusal, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
+from reviews.refusing import lacks, refuse_if, refuse_unless
 from reviews.searching import look_refused
 from reviews.seeing import conduct, see
 from reviews.selecting import select
 from reviews.telling import by, note_refusal, tell
 from reviews.undoing import take_back
-from reviews.wishes import Wish, check, check_typing
-from reviews.wording import clock
+from reviews.wishes import Wish, answer_of, check, check_typing
 
 MOVED = "it moved since it was looked at"
 # Who has asked from a shell could approve with their own account: one person, and not two.
@@ -65,7 +65,7 @@ def fill(person: Person, wish: Wish, draft_id: int) -> Decision:
     """
     with transaction.atomic():
         draft = _locked(draft_id)
-        _refuse_if(_not_a_draft(draft, person, database_now()))
+        refuse_if(_not_a_draft(draft, person, database_now()))
         for field in WISHED:
             setattr(draft, field, getattr(wish, field))
         draft.save(update_fields=WISHED)
@@ -93,19 +93,23 @@ def approve(person: Person, decision_id: int, answer: str = "", typed: str = "")
         typed: what it is about, typed by hand, where one person decides alone.
 
     Raises:
+        InvalidInputError: the answer cannot be kept.
         NotAllowedError: a gate refuses it.
         VoidError: everything that it is about has moved since.
     """
-    return _refusable(person, decision_id, lambda: _approve(person, decision_id, answer, typed))
+    said = answer_of(answer)
+    return _refusable(person, decision_id, lambda: _approve(person, decision_id, said, typed))
 
 
 def refuse(person: Person, decision_id: int, answer: str) -> Decision:
     """Refuse what somebody asked for; who asked may take the request back like this.
 
     Raises:
+        InvalidInputError: the answer cannot be kept.
         NotAllowedError: it does not wait any more, or they may not.
     """
-    return _refusable(person, decision_id, lambda: _refuse(person, decision_id, answer))
+    said = answer_of(answer)
+    return _refusable(person, decision_id, lambda: _refuse(person, decision_id, said))
 
 
 def undo(person: Person, decision_id: int) -> Decision:
@@ -137,15 +141,15 @@ def _refusable(person: Person, decision_id: int, act: Callable[[], Decision]) ->
 
 def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     decision, now = _locked(draft_id), database_now()
-    _refuse_unless(person.may(NEEDS[wish.kind].permission), _lacks(NEEDS[wish.kind].permission))
-    _refuse_if(_not_a_draft(decision, person, now))
+    refuse_unless(person.may(NEEDS[wish.kind].permission), lacks(NEEDS[wish.kind].permission))
+    refuse_if(_not_a_draft(decision, person, now))
     rows = list(decision.rows.select_related("delivery"))
     check_typing(wish, [row.delivery.destination for row in rows])
     _write_down(decision, wish, now)
-    _refuse_unless(decision.gate == Gate.ONE or person.user is not None, NO_ACCOUNT)
+    refuse_unless(decision.gate == Gate.ONE or person.user is not None, NO_ACCOUNT)
     fit = _fit(decision, rows, wish.look_at)
     if not fit:
-        raise NotAllowedError(Refusal(rows[0].why, LOOK))
+        raise NotAllowedError(_in_two(rows[0].why))
     if decision.gate == Gate.ONE:
         tell("decision_request", person, decision, rows)
         return _execute(decision, rows, fit, person, now)
@@ -154,6 +158,12 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     _keep(rows, "result", "why")
     tell("decision_request", person, decision, rows)
     return decision
+
+
+def _in_two(why: str) -> Refusal:
+    """What a row says of why it is skipped; a gate's words name what would be right already."""
+    said, _, right = why.removesuffix(".").partition(". Right would be: ")
+    return Refusal(said, right or LOOK)
 
 
 def _locked(decision_id: int) -> Decision:
@@ -165,22 +175,12 @@ def _locked(decision_id: int) -> Decision:
 
 def _not_a_draft(decision: Decision, person: Person, now: datetime) -> Refusal | None:
     if decision.stage != Stage.DRAFT:
-        return _already(decision, now)
-    if decision.requested_by != person.name:
+        return decision.already(now)
+    if not person.asked_for(decision):
         return Refusal(f"{decision.requested_by} selected this", "a selection of your own")
     if now >= decision.expires_at:
         return Refusal("the selection is older than a quarter of an hour", "a new selection")
     return None
-
-
-def _already(decision: Decision, now: datetime) -> Refusal:
-    """Who was quicker, and when."""
-    who = decision.approved_by or decision.requested_by
-    at = decision.ended_at or decision.executed_at or decision.requested_at
-    return Refusal(
-        f"decision {decision.pk} is {decision.get_stage_display()} ({who}, {clock(at, now)})",
-        "a look at what became of it",
-    )
 
 
 def _write_down(decision: Decision, wish: Wish, now: datetime) -> None:
@@ -248,13 +248,7 @@ def _keep(rows: list[DecidedRow], *fields: str) -> None:
 def _void(decision: Decision, rows: list[DecidedRow], person: Person, now: datetime) -> Decision:
     """Nothing of it was carried out. The trail says so after the request or the approval."""
     tell("decision_void", person, decision, rows)
-    return _end(decision, Stage.VOID, rows[0].why, now)
-
-
-def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decision:
-    decision.stage, decision.answer, decision.ended_at = stage, answer, now
-    decision.save()
-    return decision
+    return decision.end(Stage.VOID, rows[0].why, now)
 
 
 # --- Answering
@@ -262,14 +256,14 @@ def _end(decision: Decision, stage: Stage, answer: str, now: datetime) -> Decisi
 
 def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decision:
     decision, now = _locked(decision_id), database_now()
-    _refuse_unless(person.may("approve"), _lacks("approve"))
-    _refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
+    refuse_unless(person.may("approve"), lacks("approve"))
+    refuse_unless(decision.stage == Stage.REQUESTED, decision.already(now))
     if now >= decision.expires_at:
         return _expire(decision, person, now)
     rows = list(decision.rows.select_related("delivery"))
-    asked = _asked(decision, rows)
+    named = agreeing.expected_typing([row.delivery.destination for row in rows])
     answering = Answering(person.name, person.user_id, typed)
-    _refuse_if(agreeing.approval_refused(asked, answering, now))
+    refuse_if(agreeing.approval_refused(decision.asked(named), answering, now))
     decision.approved_by, decision.approver, decision.answer = person.name, person.user, answer
     fit = _fit(decision, rows)
     if not fit:
@@ -279,38 +273,26 @@ def _approve(person: Person, decision_id: int, answer: str, typed: str) -> Decis
     return _execute(decision, rows, fit, person, now)
 
 
-def _asked(decision: Decision, rows: list[DecidedRow]) -> Asked:
-    return Asked(
-        gate=Gate(decision.gate),
-        requested_by=decision.requested_by,
-        requester_id=decision.requester_id,
-        expires_at=decision.expires_at,
-        ripe_at=decision.ripe_at,
-        typed=agreeing.expected_typing([row.delivery.destination for row in rows]),
-    )
-
-
 def _expire(decision: Decision, person: Person, now: datetime) -> Decision:
     tell("decision_expire", person, decision, list(decision.rows.all()))
-    return _end(decision, Stage.EXPIRED, "nobody approved it within the hour", now)
+    return decision.end(Stage.EXPIRED, "nobody approved it within the hour", now)
 
 
 def _refuse(person: Person, decision_id: int, answer: str) -> Decision:
     decision, now = _locked(decision_id), database_now()
-    own = decision.requested_by == person.name
-    _refuse_unless(own or person.may("approve"), _lacks("approve"))
-    _refuse_unless(decision.stage == Stage.REQUESTED, _already(decision, now))
-    _refuse_unless(bool(answer.strip()), Refusal("there is no reason", "a reason"))
+    refuse_unless(person.asked_for(decision) or person.may("approve"), lacks("approve"))
+    refuse_unless(decision.stage == Stage.REQUESTED, decision.already(now))
+    refuse_unless(bool(answer), Refusal("there is no reason", "a reason"))
     decision.approved_by, decision.approver = person.name, person.user
-    _end(decision, Stage.REFUSED, answer, now)
+    decision.end(Stage.REFUSED, answer, now)
     tell("decision_refuse", person, decision, list(decision.rows.all()))
     return decision
 
 
 def _undo(person: Person, decision_id: int) -> Decision:
     decision, now = _locked(decision_id), database_now()
-    _refuse_unless(person.may("decide") or person.may("approve"), _lacks("decide"))
-    _refuse_unless(decision.stage == Stage.EXECUTED, _already(decision, now))
+    refuse_unless(person.may("decide") or person.may("approve"), lacks("decide"))
+    refuse_unless(decision.stage == Stage.EXECUTED, decision.already(now))
     if decision.undo_until is None or now >= decision.undo_until:
         raise NotAllowedError(Refusal("it is too late to take it back", "a look at what left"))
     rows = list(decision.rows.filter(result="done"))
@@ -324,20 +306,4 @@ def _undo(person: Person, decision_id: int) -> Decision:
             row.why = "it had moved on and was not taken back"
     _keep(rows, "result", "why")
     tell("decision_undo", person, decision, rows)
-    return _end(decision, Stage.UNDONE, decision.answer, now)
-
-
-def _lacks(permission: str) -> Refusal:
-    return Refusal(
-        f"the permission {permission} is missing", f"somebody who has the permission {permission}"
-    )
-
-
-def _refuse_unless(holds: bool, refusal: Refusal) -> None:  # noqa: FBT001  reads as a sentence
-    if not holds:
-        raise NotAllowedError(refusal)
-
-
-def _refuse_if(refusal: Refusal | None) -> None:
-    if refusal is not None:
-        raise NotAllowedError(refusal)
+    return decision.end(Stage.UNDONE, decision.answer, now)

@@ -35,12 +35,12 @@ class Line:
         )
 
     @property
-    def added(self) -> list[Json]:
-        return [one for one in self.after if one not in self.before]
+    def added(self) -> list[str]:
+        return [_text(one) for one in self.after if one not in self.before]
 
     @property
-    def gone(self) -> list[Json]:
-        return [one for one in self.before if one not in self.after]
+    def gone(self) -> list[str]:
+        return [_text(one) for one in self.before if one not in self.after]
 
     @property
     def before_text(self) -> str:
@@ -58,7 +58,12 @@ def _text(value: Json) -> str:
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def visible(text: str) -> str:
+    """Characters that nobody can see, or that turn the others round, as their escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def differences(what: str, before: Values, after: Values) -> list[Line]:

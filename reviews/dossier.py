@@ -12,6 +12,7 @@ from delivery.consequences import if_left, if_sent_again
 from ledgers.models import Attempt, Delivery, Event, Evidence
 from reviews import gates
 from reviews.gates import Conduct, Seen, Verdict
+from reviews.hints import hint
 from reviews.kinds import NEEDS, Kind
 from reviews.people import Person
 from reviews.plainly import Boundary, Try, boundary, sentence
@@ -30,6 +31,7 @@ class Option:
     kind: Kind
     verdict: Verdict
     permitted: bool
+    hint: str = ""
 
     @property
     def open(self) -> bool:
@@ -157,7 +159,12 @@ def gather(row: Delivery, person: Person) -> Dossier:
 def options(seen: Seen, limits: Conduct, person: Person) -> tuple[Option, ...]:
     """Every decision that could be about it, in the order of the product."""
     return tuple(
-        Option(kind, gates.judge(kind, seen, limits), person.may(NEEDS[kind].permission))
+        Option(
+            kind,
+            gates.judge(kind, seen, limits),
+            person.may(NEEDS[kind].permission),
+            hint(kind, [seen.status]),
+        )
         for kind in Kind
     )
 

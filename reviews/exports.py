@@ -23,6 +23,8 @@ CHUNK = 500
 COLUMNS = ("event", "at", "kind", "person", "run", "delivery", "destination", "channel",
            "from_status", "to_status", "rule", "attempt", "credential", "fingerprint",
            "scopes_granted", "scopes_used", "destination_rule", "detail")  # fmt: skip
+# The wide ones are read like the others by spreadsheets of some languages.
+FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 PHONE = re.compile(r"\+[1-9][0-9]{6,14}")
 Row = dict[str, Any]
 
@@ -84,7 +86,8 @@ def _row(found: Row) -> Row:
 def as_csv(events: QuerySet[Event], _: Row) -> Iterator[bytes]:
     """A table, whose cells no spreadsheet takes for a formula."""
     line = StringIO()
-    writer = csv.writer(line)
+    # Each in quotation marks: where a comma is part of numbers, a spreadsheet splits at semicolons.
+    writer = csv.writer(line, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
     for row in rows(events):
         writer.writerow([cell(row[name]) for name in COLUMNS])
@@ -105,7 +108,7 @@ def cell(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else _spelled(value)
-    if text[:1] in {"=", "+", "-", "@", "\t", "\r"} and not PHONE.fullmatch(text):
+    if text[:1] in FORMULA and not PHONE.fullmatch(text):
         return "'" + text
     return text
 

@@ -51,8 +51,8 @@ class Glance:
 # The limits are COUNTED.
 _GLANCE = """
 SELECT clock_timestamp(),
-    (SELECT count(*) FROM (SELECT 1 FROM ledgers_delivery WHERE status = 'unknown'
-        LIMIT 1000) u),
+    (SELECT count(*) FROM (SELECT 1 FROM ledgers_delivery
+        WHERE status = 'unknown' AND decision <> 'leave' LIMIT 1000) u),
     (SELECT count(*) FROM (SELECT 1 FROM ledgers_outboxitem LIMIT 1000) o),
     ARRAY(SELECT slug FROM ledgers_channel WHERE paused_at IS NOT NULL ORDER BY slug),
     (SELECT count(*) FROM ledgers_channel),

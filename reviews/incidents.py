@@ -8,15 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.utils.dateparse import parse_datetime
 
 from ledgers.clock import database_now
 from reviews.gates import CAP
 from reviews.plainly import BOUNDARIES
+from reviews.wording import moment_in
 
 GROUPED = 2_000  # the oldest so many are grouped into incidents
 PAGE = 50
 FIELDS = ("channel", "boundary", "from", "to")
+KEPT = ("about", "after", "csrfmiddlewaretoken")  # what else addresses and forms of a list carry
 # As `plainly.boundary_key` names them.
 _BOUNDARY = """CASE
     WHEN a.outcome IN ('mismatch', 'in_flight') THEN a.outcome
@@ -53,6 +54,7 @@ class Incident:
     count: int
     closes: datetime | None
     people: tuple[str, ...]
+    taken: int  # by any of these people
 
     @property
     def words(self) -> str:
@@ -61,7 +63,13 @@ class Incident:
     @property
     def about(self) -> str:
         """The incident as a decision keeps it."""
-        return f"{self.channel}: {self.words}, {self.first:%Y-%m-%d %H:%M} to {self.last:%H:%M} UTC"
+        return _about(self.channel, self.boundary, self.first, self.last)
+
+    @property
+    def span(self) -> str:
+        """From when to when, by the clock: two ages would often read the same."""
+        day = "" if self.first.date() == self.last.date() else "%Y-%m-%d "
+        return f"{self.first:{day}%H:%M:%S} to {self.last:{day}%H:%M:%S} UTC"
 
     @property
     def fields(self) -> dict[str, str]:
@@ -74,23 +82,34 @@ class Incident:
         }
 
 
-def incidents() -> list[Incident]:
-    """The incidents among the oldest unknown deliveries: what closes first, then the oldest."""
+def _about(channel: str, boundary: str, first: datetime, last: datetime) -> str:
+    words = BOUNDARIES.get(boundary, boundary)
+    return f"{channel}: {words}, {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC"
+
+
+def incidents(channel: str = "") -> list[Incident]:
+    """The incidents among the oldest unknown deliveries: what closes first, then the oldest.
+
+    Args:
+        channel: the slug of the only channel that is meant; empty for all.
+    """
+    values: dict[str, Any] = {"now": database_now(), "limit": GROUPED, "channel": channel}
     with connection.cursor() as cursor:
-        cursor.execute(_INCIDENTS, {"now": database_now(), "limit": GROUPED})
+        cursor.execute(_INCIDENTS.format(only=_ONLY if channel else ""), values)
         return [_incident(row) for row in cursor.fetchall()]
 
 
 def _incident(row: tuple[Any, ...]) -> Incident:
-    channel, boundary, first, last, count, closes, people = row
-    taken = tuple(name for name in people if name)
-    return Incident(channel, boundary, first, last, count, closes, taken)
+    channel, boundary, first, last, count, closes, people, taken = row
+    names = tuple(name for name in people if name)
+    return Incident(channel, boundary, first, last, count, closes, names, taken)
 
 
+_ONLY = " AND c.slug = %(channel)s"
 _INCIDENTS = f"""
 WITH u AS (
     SELECT d.id, d.unknown_since, c.slug, {_BOUNDARY} AS boundary, {_CLOSES} AS closes
-    {_FROM}{_LAST_ATTEMPT}{_OPEN} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
+    {_FROM}{_LAST_ATTEMPT}{_OPEN}{{only}} ORDER BY d.unknown_since, d.id LIMIT %(limit)s
 ),
 gaps AS (
     SELECT u.*, (unknown_since - lag(unknown_since) OVER w > interval '15 minutes')::int AS starts
@@ -101,7 +120,7 @@ spans AS (
     FROM gaps g WINDOW w AS (PARTITION BY slug, boundary ORDER BY unknown_since, id)
 )
 SELECT s.slug, s.boundary, min(s.unknown_since), max(s.unknown_since), count(*), min(s.closes),
-    array_agg(DISTINCT p.person)
+    array_agg(DISTINCT p.person), count(p.person)
 FROM spans s LEFT JOIN reviews_assignment p ON p.delivery_id = s.id
 GROUP BY s.slug, s.boundary, s.span ORDER BY min(s.closes) NULLS LAST, min(s.unknown_since)"""
 
@@ -130,6 +149,13 @@ class Chosen:
         )
 
     @property
+    def about(self) -> str:
+        """What its rows have in common, as a decision keeps it: never in somebody's own words."""
+        if self.since is None or self.until is None:
+            return ""
+        return _about(self.channel, self.boundary, self.since, self.until)
+
+    @property
     def values(self) -> dict[str, Any]:
         names = ("channel", "boundary", "since", "until")
         return {name: getattr(self, name) for name in names}
@@ -144,7 +170,7 @@ def chosen(fields: Any) -> Chosen:
     given = {name: fields[name] for name in FIELDS if name in fields}
     if not given:
         return ALL
-    since, until = _moment(given.get("from", "")), _moment(given.get("to", ""))
+    since, until = moment_in(given.get("from", "")), moment_in(given.get("to", ""))
     plain = "\x00" not in "".join(given.values())
     if set(given) != set(FIELDS) or since is None or until is None or not plain:
         return NOTHING
@@ -154,20 +180,15 @@ def chosen(fields: Any) -> Chosen:
 def listed(fields: Any) -> Chosen:
     """What the address of a list chooses: as `chosen`, or all of one channel.
 
-    Not for a decision, which is about an incident.
+    Not for a decision, which is about an incident. A word that it does not know narrows to nothing,
+    since otherwise a mistyped filter would show everything.
     """
+    if set(fields) - {*FIELDS, *KEPT}:
+        return NOTHING
     given = [name for name in FIELDS if name in fields]
     if given == ["channel"] and "\x00" not in fields["channel"]:
         return Chosen(fields["channel"], all_of_channel=True)
     return chosen(fields)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        return None
-    return found if found is not None and found.tzinfo is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +233,10 @@ def places(which: Chosen, *, after: str = "", limit: int = PAGE) -> list[Place]:
 def _after(cursor: str) -> dict[str, Any] | None:
     closes, _, rest = cursor.partition("~")
     since, _, number = rest.partition("~")
-    begun = _moment(since)
+    begun = moment_in(since)
     if begun is None or not number.isascii() or not number.isdigit() or len(number) > 18:
         return None
-    at = "infinity" if closes == "never" else _moment(closes)
+    at = "infinity" if closes == "never" else moment_in(closes)
     return {"closes": at, "begun": begun, "id": int(number)} if at else None
 
 

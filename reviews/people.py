@@ -1,10 +1,18 @@
 """Who decides: an account of the console, or whoever types at a shell."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
 from ledgers.models.trail import MAX_ACTOR
+
+
+class Request(Protocol):
+    """What somebody asked for, with their name of then and their account."""
+
+    requested_by: str
+    requester_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,12 @@ class Person:
         if self.user is None:
             return permission != "approve"
         return self.user.is_active and self.user.has_perm(f"reviews.{permission}")
+
+    def asked_for(self, one: Request) -> bool:
+        """Whether it is theirs: by account, since another person may have got the name of then."""
+        if one.requester_id is None and self.user is None:
+            return one.requested_by == self.name
+        return one.requester_id == self.user_id
 
 
 def person_of(user: AbstractBaseUser | AnonymousUser) -> Person:

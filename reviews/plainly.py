@@ -34,7 +34,7 @@ class Boundary:
 BOUNDARIES = {
     "lost": "the worker was lost between submitting and result",
     "restored": "a restore has forgotten what was sent",
-    "mismatch": "the provider knows this key with another body",
+    "mismatch": "the provider takes it for another message",
     "in_flight": "the provider says that an earlier submission is under way",
     "connecting": "broke while connecting",
     "connected": "broke before the first byte was out",
@@ -101,7 +101,7 @@ def _how(facts: Facts, last: Try | None) -> str:
     if last.lost:
         return "the worker was lost after it had begun to send, and left no result"
     if last.outcome == "mismatch":
-        return "the provider knows this key already, with another body"
+        return "the provider takes it for another message, by its key or by the id it named"
     if last.outcome == "in_flight":
         return "the provider says that an earlier submission with this key is still under way"
     return f"{_broke(last)}{_after(last)}"
@@ -139,9 +139,15 @@ def _owed(facts: Facts) -> str:
 
 
 def _proof(facts: Facts) -> str:
-    if any(a.outcome == "accepted" for a in facts.attempts):
-        return "the provider accepted it"
+    """What shows it. Where only another generation's proof ends the doubt, it says so."""
+    accepted = {a.generation for a in facts.attempts if a.outcome == "accepted"}
     found = [e for e in facts.evidence if e.verdict in FOUND]
+    shown = accepted | {e.generation for e in found}
+    if facts.generation in accepted:
+        return "the provider accepted it"
+    if shown and facts.generation not in shown:
+        rest = ", and whether this one did as well, nobody knows" if facts.own_doubt else ""
+        return f"generation {max(shown)} of it did{rest}"
     if any(e.verdict == "found_many" for e in found):
         return "it was found more than once at its destination"
     if found and all(e.method == "operator" for e in found):

@@ -8,6 +8,7 @@ from ledgers.models import Delivery
 from reviews import agreeing, gates
 from reviews.dossier import Option, options
 from reviews.gates import Seen, Verdict
+from reviews.hints import hint, needing_a_sighting
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
@@ -63,6 +64,11 @@ class Choice:
     fitting: int
     permitted: bool
     why: str
+    hint: str
+
+    @property
+    def open(self) -> bool:
+        return self.permitted and self.fitting > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,11 @@ class Preview:
     choices: tuple[Choice, ...]
     results: tuple[tuple[str, int], ...]
     means: str
+
+    @property
+    def sightings(self) -> list[str]:
+        """What is offered that takes what a person saw."""
+        return needing_a_sighting(choice.kind for choice in self.choices if choice.open)
 
     @property
     def only(self) -> Line | None:
@@ -117,6 +128,7 @@ def _line(
 def _choices(lines: list[Line], person: Person, limits: gates.Conduct) -> tuple[Choice, ...]:
     """Each kind, with the number of rows that it fits; the first refusal says why not."""
     judged: list[tuple[Option, ...]] = [options(line.seen, limits, person) for line in lines]
+    statuses = {line.seen.status for line in lines}
     found = []
     for index, kind in enumerate(Kind):
         if NEEDS[kind].at:
@@ -124,5 +136,6 @@ def _choices(lines: list[Line], person: Person, limits: gates.Conduct) -> tuple[
         mine = [one[index] for one in judged]
         fitting = sum(option.verdict.allowed for option in mine)
         why = "" if fitting else mine[0].why_not
-        found.append(Choice(kind, fitting, person.may(NEEDS[kind].permission), why))
+        said = hint(kind, statuses)
+        found.append(Choice(kind, fitting, person.may(NEEDS[kind].permission), why, said))
     return tuple(sorted(found, key=lambda choice: not choice.fitting))

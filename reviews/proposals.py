@@ -1,21 +1,19 @@
 """Proposed changes of channels and credentials, as they are kept: one row from draft to done."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 
 from delivery.editing import Settings, what
 from ledgers.models import Channel, Credential
-from ledgers.models.trail import MAX_ACTOR
-from reviews.kinds import Gate, Stage
-from reviews.records import MAX_REASON
+from reviews.asking import Asking
 
 ENDED = ("refused", "expired", "void")
 
 
-class Proposal(models.Model):
+class Proposal(Asking):
     """One change of one row, with request, approval and execution."""
+
+    noun = "change"
 
     channel = models.ForeignKey(
         Channel, null=True, on_delete=models.PROTECT, related_name="proposals"
@@ -29,27 +27,6 @@ class Proposal(models.Model):
     # The versions that it is bound to: the row's own, and that of the credential it will use.
     row_version = models.PositiveIntegerField(default=0)
     authority_version = models.PositiveIntegerField(default=0)
-    stage = models.CharField(max_length=10, choices=Stage, default=Stage.DRAFT)
-    gate = models.CharField(max_length=6, choices=Gate, blank=True)
-    reason = models.CharField(max_length=MAX_REASON, blank=True)
-    # Who. The names are what the trail says; an account may be gone or renamed one day.
-    requested_by = models.CharField(max_length=MAX_ACTOR)
-    requester = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
-    approved_by = models.CharField(max_length=MAX_ACTOR, blank=True)
-    approver = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
-    answer = models.CharField(max_length=MAX_REASON, blank=True)
-    # When.
-    drafted_at = models.DateTimeField(db_default=Now())
-    requested_at = models.DateTimeField(null=True, blank=True)
-    # The end of the wait of somebody who decides alone.
-    ripe_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField()
-    executed_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-id",)
@@ -79,6 +56,12 @@ class Proposal(models.Model):
                 name="proposal_two_people_are_two",
                 condition=~Q(gate="two", stage="executed")
                 | (~Q(approved_by="") & ~Q(approved_by=models.F("requested_by"))),
+            ),
+            models.CheckConstraint(
+                # A name may change between a request and its approval.
+                name="proposal_two_people_have_two_accounts",
+                condition=~Q(gate="two", stage="executed")
+                | (Q(approver__isnull=False) & ~Q(approver=models.F("requester"))),
             ),
         )
         indexes = (

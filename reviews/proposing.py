@@ -23,17 +23,16 @@ from ledgers.clock import database_now
 from ledgers.errors import NotFoundError
 from ledgers.models import Channel, Credential
 from reviews import agreeing, gates
-from reviews.agreeing import Answering, Asked
+from reviews.agreeing import Answering
+from reviews.asking import MAX_REASON
 from reviews.errors import NotAllowedError, VoidError
 from reviews.gates import Refusal
 from reviews.kinds import Gate, Stage
 from reviews.people import Person
 from reviews.proposal_events import note_refusal, tell
 from reviews.proposals import Proposal
-from reviews.records import MAX_REASON
 from reviews.refusing import lacks, refuse_if, refuse_unless
 from reviews.weighing import authority_version, gate_of, lines_of, moved
-from reviews.wording import clock
 
 T = TypeVar("T")
 MAY = "edit_channels"
@@ -175,16 +174,16 @@ def _request(person: Person, proposal_id: int, reason: str) -> Proposal:
 def _approve(person: Person, proposal_id: int, answer: str, typed: str) -> Proposal:
     proposal, now = _locked(proposal_id), database_now()
     refuse_unless(person.may("approve"), lacks("approve"))
-    refuse_unless(proposal.stage == Stage.REQUESTED, _already(proposal, now))
+    refuse_unless(proposal.stage == Stage.REQUESTED, proposal.already(now))
     if now >= proposal.expires_at:
         tell("proposal_expire", person, proposal)
-        return _end(proposal, Stage.EXPIRED, "nobody approved it within the hour", now)
+        return proposal.end(Stage.EXPIRED, "nobody approved it within the hour", now)
     answering = Answering(person.name, person.user_id, typed)
-    refuse_if(agreeing.approval_refused(_asked(proposal), answering, now))
+    refuse_if(agreeing.approval_refused(proposal.asked(proposal.name), answering, now))
     _hold(proposal)
     if moved(proposal):
         tell("proposal_void", person, proposal)
-        return _end(proposal, Stage.VOID, MOVED, now)
+        return proposal.end(Stage.VOID, MOVED, now)
     proposal.approved_by, proposal.approver, proposal.answer = person.name, person.user, answer
     tell("proposal_approve", person, proposal)
     return _execute(proposal, person, now)
@@ -192,12 +191,11 @@ def _approve(person: Person, proposal_id: int, answer: str, typed: str) -> Propo
 
 def _refuse(person: Person, proposal_id: int, answer: str) -> Proposal:
     proposal, now = _locked(proposal_id), database_now()
-    own = proposal.requested_by == person.name
-    refuse_unless(own or person.may("approve"), lacks("approve"))
-    refuse_unless(proposal.stage == Stage.REQUESTED, _already(proposal, now))
+    refuse_unless(person.asked_for(proposal) or person.may("approve"), lacks("approve"))
+    refuse_unless(proposal.stage == Stage.REQUESTED, proposal.already(now))
     refuse_unless(bool(answer), Refusal("there is no reason", "a reason"))
     proposal.approved_by, proposal.approver = person.name, person.user
-    _end(proposal, Stage.REFUSED, answer, now)
+    proposal.end(Stage.REFUSED, answer, now)
     tell("proposal_refuse", person, proposal)
     return proposal
 
@@ -220,7 +218,7 @@ def _void_others(proposal: Proposal, person: Person, now: datetime) -> None:
     for other in waiting.filter(stage=Stage.REQUESTED).select_for_update(
         skip_locked=True, of=["self"]
     ):
-        _end(other, Stage.VOID, MOVED, now)
+        other.end(Stage.VOID, MOVED, now)
         tell("proposal_void", person, other)
 
 
@@ -254,40 +252,12 @@ def _locked(proposal_id: int) -> Proposal:
 
 def _not_a_draft(proposal: Proposal, person: Person, now: datetime) -> Refusal | None:
     if proposal.stage != Stage.DRAFT:
-        return _already(proposal, now)
-    if proposal.requested_by != person.name:
+        return proposal.already(now)
+    if not person.asked_for(proposal):
         return Refusal(f"{proposal.requested_by} wrote this down", "a change of your own")
     if now >= proposal.expires_at:
         return Refusal("it was written down more than a quarter of an hour ago", LOOK.right)
     return None
-
-
-def _already(proposal: Proposal, now: datetime) -> Refusal:
-    """Who was quicker, and when."""
-    who = proposal.approved_by or proposal.requested_by
-    at = proposal.ended_at or proposal.executed_at or proposal.requested_at
-    verb = "" if proposal.stage == Stage.REQUESTED else "is "
-    return Refusal(
-        f"change {proposal.pk} {verb}{proposal.get_stage_display()} ({who}, {clock(at, now)})",
-        "a look at what became of it",
-    )
-
-
-def _end(proposal: Proposal, stage: Stage, answer: str, now: datetime) -> Proposal:
-    proposal.stage, proposal.answer, proposal.ended_at = stage, answer, now
-    proposal.save()
-    return proposal
-
-
-def _asked(proposal: Proposal) -> Asked:
-    return Asked(
-        gate=Gate(proposal.gate),
-        requested_by=proposal.requested_by,
-        requester_id=proposal.requester_id,
-        expires_at=proposal.expires_at,
-        ripe_at=proposal.ripe_at,
-        typed=proposal.name,
-    )
 
 
 def _reason(text: str) -> str:

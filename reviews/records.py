@@ -1,51 +1,29 @@
 """Decisions as they are kept: request, approval and execution are one row."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from ledgers.models import Delivery
 from ledgers.models.trail import MAX_ACTOR
-from reviews.kinds import Gate, Kind, Stage
+from reviews.asking import MAX_REASON, Asking
+from reviews.kinds import Kind
 
-MAX_REASON = 2_000  # characters
 
-
-class Decision(models.Model):
+class Decision(Asking):
     """One decision of one or two people about a frozen list of deliveries."""
 
+    noun = "decision"
+
     kind = models.CharField(max_length=20, choices=Kind, blank=True)
-    stage = models.CharField(max_length=10, choices=Stage, default=Stage.DRAFT)
-    gate = models.CharField(max_length=6, choices=Gate, blank=True)
     # Why the rows belong together, where they are an incident.
     about = models.CharField(max_length=300, blank=True)
-    reason = models.CharField(max_length=MAX_REASON, blank=True)
     ticket = models.CharField(max_length=200, blank=True)
     # Evidence of a person's own: what was seen, and where it can be seen.
     note = models.CharField(max_length=MAX_REASON, blank=True)
     link = models.CharField(max_length=1000, blank=True)
     look_at = models.DateTimeField(null=True, blank=True)
-    # Who. The names are what the trail says; an account may be gone or renamed one day.
-    requested_by = models.CharField(max_length=MAX_ACTOR)
-    requester = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
-    approved_by = models.CharField(max_length=MAX_ACTOR, blank=True)
-    approver = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
-    answer = models.CharField(max_length=MAX_REASON, blank=True)
-    # When.
-    drafted_at = models.DateTimeField(db_default=Now())
-    requested_at = models.DateTimeField(null=True, blank=True)
-    # The end of the wait of somebody who decides alone.
-    ripe_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField()
-    executed_at = models.DateTimeField(null=True, blank=True)
     undo_until = models.DateTimeField(null=True, blank=True)
-    # Refused, undone, expired or void.
-    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-id",)
@@ -76,6 +54,12 @@ class Decision(models.Model):
                 condition=~Q(gate="two", stage__in=["executed", "undone"])
                 | (~Q(approved_by="") & ~Q(approved_by=models.F("requested_by"))),
             ),
+            models.CheckConstraint(
+                # A name may change between a request and its approval.
+                name="decision_two_people_have_two_accounts",
+                condition=~Q(gate="two", stage__in=["executed", "undone"])
+                | (Q(approver__isnull=False) & ~Q(approver=models.F("requester"))),
+            ),
         )
         indexes = (
             # What waits for approval: small, and looked at from every page.
@@ -85,9 +69,6 @@ class Decision(models.Model):
                 condition=Q(stage="requested"),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"decision {self.pk}"
 
 
 class DecidedRow(models.Model):

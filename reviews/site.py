@@ -16,6 +16,7 @@ from reviews.glance import Glance, glance
 from reviews.menu import menu_of
 from reviews.pages.registry import Page, load_pages
 from reviews.refusals import note_refusal
+from reviews.signing_in import SignInForm
 from reviews.unmasking import guarded
 
 V = TypeVar("V", bound=Callable[..., HttpResponseBase])
@@ -28,6 +29,7 @@ class ConsoleSite(admin.AdminSite):
     site_title = "Counterfoil"
     index_title = "Overview"
     site_url = None
+    login_form = SignInForm
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         own = [path(one.route, self._behind(one), name=one.name) for one in load_pages().values()]

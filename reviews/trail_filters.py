@@ -14,7 +14,7 @@ from django.http import QueryDict
 from ledgers.clock import database_now
 from ledgers.finding import matching
 from ledgers.models import Delivery, Event, Run
-from ledgers.models.trail import BY_PEOPLE
+from ledgers.models.trail import BY_PEOPLE, ENDED, ENDS
 from ledgers.states import MOVES
 
 LONGEST = 1_000  # characters
@@ -99,6 +99,13 @@ def _hour(text: str) -> Q:
     return Q(at__gte=start, at__lt=start + timedelta(hours=1))
 
 
+def _became(text: str) -> Q:
+    """Changes to a status at which deliveries come to rest: what the chart of hours counts."""
+    if text not in {"any", *ENDED}:
+        raise NotUnderstoodError(f"write any, or one of {', '.join(ENDED)}")
+    return ENDS if text == "any" else ENDS & Q(to_status=text)
+
+
 def _since(text: str) -> Q:
     if text not in SPANS:
         raise NotUnderstoodError(f"write one of {', '.join(SPANS)}")
@@ -124,6 +131,7 @@ READERS: dict[str, Reader] = {
     "delivery": _delivery,
     "run": _run,
     "hour": _hour,
+    "became": _became,
     "since": _since,
     "before": _before,
 }

@@ -22,7 +22,15 @@ def take_back(kind: Kind, rows: Sequence[DecidedRow], by: By) -> set[int]:
     """
     # All of them at once: locks are taken in the order of the ids, older generations first.
     moves.hold(pk for row in rows for pk in (row.delivery_id, row.made_id) if pk)
-    return _WAYS.get(kind, _restore)(rows, by)
+    gone = _decided_since(rows)
+    return _WAYS.get(kind, _restore)([row for row in rows if row.delivery_id not in gone], by)
+
+
+def _decided_since(rows: Sequence[DecidedRow]) -> set[int]:
+    """Deliveries that another decision is in force about: what it set is not theirs to restore."""
+    done = DecidedRow.objects.filter(delivery__in=[row.delivery_id for row in rows], result="done")
+    later = done.filter(decision__executed_at__gt=rows[0].decision.executed_at) if rows else done
+    return set(later.exclude(decision__kind=Kind.LOOK_AGAIN).values_list("delivery_id", flat=True))
 
 
 def _restore(rows: Sequence[DecidedRow], by: By) -> set[int]:

@@ -58,7 +58,12 @@ def _more(why: str) -> Judge:
 def _reach(before: Json, after: Sequence[str]) -> str:
     had = [rule for rule in before if isinstance(rule, str)] if isinstance(before, list) else []
     wider = [rule for rule in after if not covered_by(rule, had)]
-    return f"more can be reached: {', '.join(wider)}" if wider else ""
+    return f"more can be reached: {', '.join(map(_told_apart, wider))}" if wider else ""
+
+
+def _told_apart(rule: str) -> str:
+    """A letter of another script may look just like the one that everybody reads."""
+    return rule if rule.isascii() else f"{rule} (not all of it is ASCII: {ascii(rule)[1:-1]})"
 
 
 def _is_less(one: Json, other: Json) -> bool:

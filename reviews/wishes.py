@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.errors import InvalidInputError
-from ledgers.canonical import check_text
+from ledgers.canonical import check_text, sha256
 from reviews import agreeing
+from reviews.asking import MAX_REASON
 from reviews.errors import NotAllowedError
 from reviews.kinds import NEEDS, Kind
-from reviews.records import MAX_REASON, Decision
+from reviews.records import Decision
 
 LIMITS = {"reason": MAX_REASON, "note": MAX_REASON, "link": 1000, "ticket": 200}
 WHAT = {
@@ -72,6 +73,12 @@ def wish_of(decision: Decision, typed: str = "") -> Wish:
     )
 
 
+def digest(decision: Decision) -> str:
+    """Tells apart what was written down with a selection, so that a page confirms what it shows."""
+    said = [decision.kind, *(getattr(decision, name) for name in LIMITS), str(decision.look_at)]
+    return sha256("\x00".join(said))[:16]
+
+
 def check(wish: Wish) -> None:
     """Complete, and fit to be kept.
 
@@ -80,17 +87,27 @@ def check(wish: Wish) -> None:
     """
     needs = NEEDS[wish.kind]
     for field, limit in LIMITS.items():
-        _check_field(field, getattr(wish, field), limit, getattr(needs, field, False))
+        _check_field(field, getattr(wish, field), limit, needed=getattr(needs, field, False))
     if needs.at and (wish.look_at is None or wish.look_at.tzinfo is None):
         raise InvalidInputError("look_at", "is missing", "a moment with its zone")
 
 
-def _check_field(field: str, text: str, limit: int, needed: bool) -> None:  # noqa: FBT001
+def _check_field(field: str, text: str, limit: int, *, needed: bool) -> None:
     check_text(text, field)
     if len(text) > limit:
         raise InvalidInputError(field, f"has {len(text)} characters", f"at most {limit}")
     if needed and not text.strip():
         raise InvalidInputError(field, "is empty", WHAT[field])
+
+
+def answer_of(text: str) -> str:
+    """What somebody says to a request, as it is kept.
+
+    Raises:
+        InvalidInputError: it cannot be kept.
+    """
+    _check_field("answer", text, MAX_REASON, needed=False)
+    return text.strip()
 
 
 def check_typing(wish: Wish, destinations: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
-"""Times and spans as people say them."""
+"""Times and spans as people say them, and moments as addresses and forms spell them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
+
+from django.utils.dateparse import parse_datetime
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -40,3 +42,16 @@ def clock(at: datetime | None, now: datetime) -> str:
         return "an unknown time"
     near = abs((at - now).total_seconds()) < 43_200
     return f"{at:%H:%M:%S} UTC" if near else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def moment_in(text: str) -> datetime | None:
+    """The moment that an address or a form names, in UTC; None where it is none, or has no zone.
+
+    The database refuses zones that Python reads (+23:59), and Python moments that the first and the
+    last year have only in some zones.
+    """
+    try:
+        found = parse_datetime(text)
+        return found.astimezone(UTC) if found is not None and found.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None

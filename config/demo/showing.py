@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from config.demo.day.cast import APPROVER, OPERATOR_ADMIN, ROLES, TRIAGER
+from config.drill.incident import CONSOLE
 from config.management.commands.up import OPERATOR
 from ledgers.models import Delivery
 
@@ -22,10 +23,12 @@ def new_password() -> str:
     return password
 
 
-def greeting(address: tuple[str, int], password: str, drill: str) -> str:
-    """The lines below the verdict. `drill`: how the practice incident is typed here."""
+def greeting(address: tuple[str, int], password: str, manage: str) -> str:
+    """The lines below the verdict. `manage`: how somebody in this folder types `manage.py`."""
     host, port = address
     site = f"http://{host}:{port}"
+    # Another console may have the usual port, and its incidents are not this one's.
+    elsewhere = "" if site == CONSOLE else f" --console {site}"
     triage, approvals = reverse("admin:triage"), reverse("admin:approvals")
     return (
         f"\nConsole:  {site}/\n"
@@ -35,7 +38,7 @@ def greeting(address: tuple[str, int], password: str, drill: str) -> str:
         f"Look at:  38 texts that may have arrived, one decision  {site}{triage}\n"
         f"          a request that waits for a second person      {site}{approvals}\n"
         f"          a key that stops protecting in half an hour   {site}{_closing()}\n"
-        f"Practise: {drill}\n"
+        f"Practise: {manage} drill{elsewhere}\n"
         "Ctrl-C stops the console, the worker and the recipient. The next demo begins anew."
     )
 

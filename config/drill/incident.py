@@ -15,6 +15,7 @@ from ledgers.models import Channel, Credential, Delivery, OutboxItem, Run
 from ledgers.trail import log
 
 AGENT = "practice"
+CONSOLE = "http://127.0.0.1:8000"  # where it is usually served
 ALERT = "practice_alert"  # the event from which it is counted how long a decision took
 HELD = "practised"  # the signal for which a killed worker's submissions wait
 LEASE_S, DEADLINE_S, MARGIN_S = 3.0, 1.0, 0.5

@@ -87,15 +87,17 @@ def outcome_of(
         return _declared(reading.conflict, result, reading, shown)
     if status == HTTPStatus.TOO_MANY_REQUESTS and reading.rate_limit == "deferred":
         return Deferred("429: the recipient limits the rate", retry_after_s(result), shown)
-    return _by_refusals(status, reading, shown)
+    return _by_refusals(result, reading, shown)
 
 
-def _by_refusals(status: int, reading: Reading, shown: str) -> Outcome:
+def _by_refusals(result: PartialAnswer, reading: Reading, shown: str) -> Outcome:
+    status = result.status_code
     if status == HTTPStatus.UNAUTHORIZED and status in reading.refusals:
         return Unauthorised("401: the credential is not accepted", response=shown)
     if status in reading.refusals and 400 <= status < 500:
         return Refused(f"{status}: declared as proof of non-acceptance", response=shown)
-    return Ambiguous(f"{status} proves nothing about acceptance", response=shown)
+    why = f"{status} proves nothing about acceptance"
+    return Ambiguous(why, response=shown, retry_after_s=retry_after_s(result))
 
 
 def _accepted(result: PartialAnswer, reading: Reading, shown: str) -> Accepted:
@@ -120,7 +122,8 @@ def _declared(
     why = (
         "this key came with another body before" if mismatch else "the channel declares no meaning"
     )
-    return Ambiguous(f"{status}: {why}", mismatch=mismatch, response=shown)
+    asked_s = retry_after_s(result)
+    return Ambiguous(f"{status}: {why}", mismatch, response=shown, retry_after_s=asked_s)
 
 
 def provider_id(answer: Response, reading: Reading) -> str:

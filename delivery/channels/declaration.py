@@ -66,7 +66,9 @@ class Declaration:
     `key_scope`: the principal within which the key is honoured. `met`: how it was tested.
     `questions_per_minute`: how many questions the provider takes without counting them against
     the sender; 0 is no limit. `scopes`: what a credential needs. `receipts`: what the provider
-    reports by itself, later.
+    reports by itself, later. `ids_are_unique`: the provider names no two messages to one
+    destination alike, so an answer with the id of another message of ours is about that one, and
+    proves nothing about this.
     """
 
     adapter: str
@@ -82,6 +84,7 @@ class Declaration:
     recognizer_places: tuple[str, ...] = ()
     refusals: str = "none proves non-acceptance"
     rate_limit_proves_rejection: bool = False
+    ids_are_unique: bool = False
     processing_s: float = 0.0
     deadline_s: float = 10.0
     introspection: str = "none"
@@ -126,6 +129,7 @@ def in_words(declared: Declaration) -> tuple[tuple[str, str], ...]:
         ("recognizer goes into", ", ".join(d.recognizer_places) or "nothing"),
         ("refusals", d.refusals),
         ("a rate limit proves rejection", "yes" if d.rate_limit_proves_rejection else "no"),
+        ("an id of another message", "no acceptance" if d.ids_are_unique else "not noticed"),
         ("shows a message after", f"{d.processing_s:g} s"),
         ("one call may take", f"{d.deadline_s:g} s"),
         ("questions it takes", _questions(d)),

@@ -65,6 +65,7 @@ class DiscordAdapter(ApiAdapter):
             recognizer_places=("last line",),
             refusals="400, 401, 403, 404, 405, 410, 413, 415, 422 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=20.0,
             introspection="the bot's own name; a channel's permissions are not listed",

@@ -64,6 +64,7 @@ class DiscourseAdapter(ApiAdapter):
             recognizer_places=("last line",),
             refusals="4xx but 408, 409, 422 and 429 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=30.0,
             introspection="the session's user",

@@ -70,6 +70,7 @@ class GithubAdapter(ApiAdapter):
             recognizer_places=_places(self.option("recognizer_place")),
             refusals="4xx but 408, 409 and 429 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=20.0,
             introspection="X-OAuth-Scopes, for classic tokens only",

@@ -75,6 +75,7 @@ class ResendAdapter(ApiAdapter):
             recognizer_places=(f"header {REF_HEADER}", "last line"),
             refusals="400, 401, 403, 404, 405, 410, 413, 415, 422 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             deadline_s=20.0,
             introspection="none",
             scopes=("sending_access",),

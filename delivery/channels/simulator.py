@@ -85,6 +85,7 @@ class SimulatorAdapter(Adapter):
             recognizer_places=self._places(),
             refusals="400, 401, 403, 404, 405, 410, 413, 415 and 422 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=float(self.option("processing_s")),
             met="real server",
         )

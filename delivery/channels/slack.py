@@ -85,6 +85,7 @@ class SlackAdapter(ApiAdapter):
             ),
             refusals="200 with ok: false and an error that is answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=20.0,
             introspection="auth.test and its x-oauth-scopes header",

@@ -48,6 +48,7 @@ class TelegramAdapter(ApiAdapter):
             recognizer_places=("last line",),
             refusals="ok: false with 400, 401, 403, 404 or 413",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             deadline_s=20.0,
             introspection="getMe names the bot; its rights in a chat are not listed",
             scopes=("can_post_messages",),

@@ -93,6 +93,7 @@ class TwilioAdapter(ApiAdapter):
             recognizer_places=("last line",),
             refusals="400, 401, 403, 404, 405, 410, 413, 415, 422 are answered before acting",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=30.0,
             deadline_s=20.0,
             introspection="the account's name",

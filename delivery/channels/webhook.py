@@ -72,7 +72,8 @@ class WebhookAdapter(Adapter):
         "redirect": choice("What a 3xx means; never followed.", "ambiguous", "refused", "accepted"),
         "rate_limit": choice("Whether a 429 proves non-acceptance.", "deferred", "ambiguous"),
         "id_header": text(
-            "The answer's header with the receiver's id; else the JSON member id is taken.",
+            "The answer's header with the receiver's id, one per message; else the JSON member id"
+            " is taken, which may be anything.",
             right="a header's name",
             is_right=is_token,
         ),
@@ -100,6 +101,8 @@ class WebhookAdapter(Adapter):
             recognizer_places=self._places(),
             refusals=", ".join(map(str, self.option("refusals"))) + " (channel setting)",
             rate_limit_proves_rejection=self.option("rate_limit") == "deferred",
+            # Whatever stands in a member that happens to be called id may be the same each time.
+            ids_are_unique=bool(self.option("id_header")),
             processing_s=float(self.option("processing_s")),
             deadline_s=20.0,
             met="real server",

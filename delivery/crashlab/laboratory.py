@@ -135,6 +135,7 @@ def _held(boundary: Boundary, scene: Scene) -> Tally:
     """Hold a drill and count. One that breaks off has shown nothing, and says so."""
     try:
         boundary.drill(scene)
+        scene.leave_open()
     except ChildError as error:
         scene.complaints.append(f"the drill broke off: {error}")
     return scene.tally()

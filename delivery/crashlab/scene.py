@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import transaction
+
 from delivery.crashlab.counting import Recipient, Seen
 from delivery.crashlab.processes import Child, WarmParent
 from delivery.simulator.client import Simulator
-from ledgers import verify
+from ledgers import moves, rulings, verify
 from ledgers.models import Channel, Delivery, OutboxItem
 from ledgers.states import NOT_SENT, DeliveryStatus
 
+OPEN = (DeliveryStatus.PENDING, DeliveryStatus.UNKNOWN)
+LEFT_BECAUSE = "crash drill: this is what it was held for"
 ROUNDS = 8  # leases that a drill outlives until everything must be at rest
 
 
@@ -100,6 +104,17 @@ class Scene:
                 return
             self.outlive_leases()
         self.complaints.append("a machine still has something to do")
+
+    def leave_open(self) -> None:
+        """Decide about what no machine can finish: a drill's doubt is to page and to ask nobody."""
+        still_open = [row.pk for row in self.deliveries if row.status in OPEN]
+        if not still_open:
+            return
+        with transaction.atomic():
+            held = moves.hold(still_open)
+            versions = {row.id: row.version for row in held.values()}
+            rulings.decide(versions, "leave", rulings.By("crashlab", {"reason": LEFT_BECAUSE}))
+        self.worker().answer()
 
     # What it came to
 

@@ -20,6 +20,7 @@ class Behaviour:
     `effect`: it is acted on (a duplicate that is recognised is not acted on again).
     `ending`: answer; hang for ever; reset (RST) or close (FIN) without a byte; wait for the
     named `signal`, then answer; cut the answer's body; drip one byte per `drip_s`.
+    `names_last`: the answer names the message that was shown last at this destination.
     `after_s`: seconds before anything is decided, as a slow service would.
     """
 
@@ -32,6 +33,7 @@ class Behaviour:
     signal: str = "go"
     after_s: float = 0.0
     drip_s: float = 0.05
+    names_last: bool = False
 
 
 def _accepting(name: str, **how: Any) -> Behaviour:
@@ -51,6 +53,7 @@ PRESETS: dict[str, Behaviour] = {
         _accepting("accept_and_drip", ending="drip"),
         _accepting("accept_and_redirect", status=307),
         Behaviour("answer"),
+        Behaviour("name_another", names_last=True),
         Behaviour("hang", ending="hang"),
         Behaviour("reset", ending="reset"),
         Behaviour("close", ending="close"),

@@ -161,6 +161,8 @@ class Recipient:
         shown = self._shown(arrival, body_hash) if behaviour.effect and earlier is None else None
         self._note(arrival, body_hash, behaviour.name, shown)
         done = shown or (earlier if behaviour.effect else None)
+        if behaviour.names_last:
+            done = next(iter(self.store.shown[arrival.to][-1:]), None)
         return _answer(behaviour, done, replayed=earlier is not None)
 
     def _is_mismatch(self, earlier: Shown, body_hash: str) -> bool:

@@ -10,12 +10,12 @@ from delivery.silence import OVERDUE, UNKNOWN_LATE_S
 
 @dataclass(frozen=True, slots=True)
 class ChannelFigures:
-    """One channel.
+    """One channel that is not for testing: practice wakes nobody.
 
     `unknown`: deliveries that are unknown and that nobody has decided to leave so;
     `unknown_newest`: since when the newest of those is that need a person. `overdue`:
-    deliveries that are due for longer than the grace, taken by no worker; `owed_since`: since
-    when the oldest of them is owed, which backing off does not move.
+    deliveries that are due for longer than the grace, held by no person and taken by no worker;
+    `owed_since`: since when the oldest of them is owed, which backing off does not move.
     """
 
     slug: str
@@ -57,7 +57,7 @@ SELECT clock_timestamp(), i.created_at, (SELECT max(beat_at) FROM delivery_worke
     (SELECT count(*) FROM ledgers_outboxitem WHERE due_at <= clock_timestamp()),
     c.slug, COALESCE(u.count, 0), u.since, u.newest, COALESCE(v.count, 0), v.due_at, v.since
 FROM ledgers_installation i
-LEFT JOIN ledgers_channel c ON true
+LEFT JOIN ledgers_channel c ON NOT c.for_testing
 LEFT JOIN unknown u ON u.channel_id = c.id
 LEFT JOIN overdue v ON v.channel_id = c.id
 ORDER BY c.slug"""

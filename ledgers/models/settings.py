@@ -96,7 +96,8 @@ class Channel(models.Model):
     max_attempts = models.PositiveIntegerField(default=8, validators=[MinValueValidator(1)])
     # Seconds. The lease outlives the call's deadline by more than the margin.
     lease_s = models.FloatField(default=60, validators=[MinValueValidator(0.1)])
-    deadline_s = models.FloatField(default=10, validators=[MinValueValidator(0.05)])
+    # As long as the slowest adapter's provider may take: no channel starts with a warning.
+    deadline_s = models.FloatField(default=20, validators=[MinValueValidator(0.05)])
     margin_s = models.FloatField(default=5, validators=[MinValueValidator(0)])
     concurrency = models.PositiveIntegerField(default=0, help_text="Calls at once; 0: no limit.")
     rate_per_s = models.FloatField(default=0, help_text="Submissions per second; 0: no limit.")

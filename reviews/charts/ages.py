@@ -1,4 +1,4 @@
-"""How old the unknown deliveries are."""
+"""How old the unknown deliveries are that nobody has decided to leave so."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ BUCKETS = ((300, "under 5 min"), (3_600, "5 min to 1 h"), (21_600, "1 to 6 h"),
 _AGES = """
 SELECT width_bucket(extract(epoch FROM clock_timestamp() - u.unknown_since)::float8,
                     ARRAY[300, 3600, 21600, 86400, 259200]::float8[]) AS bucket, count(*)
-FROM (SELECT unknown_since FROM ledgers_delivery WHERE status = 'unknown'
-      ORDER BY unknown_since LIMIT %s) u
+FROM (SELECT unknown_since FROM ledgers_delivery
+      WHERE status = 'unknown' AND decision <> 'leave' ORDER BY unknown_since LIMIT %s) u
 GROUP BY 1"""
 
 

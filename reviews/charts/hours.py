@@ -1,5 +1,6 @@
-"""What became of deliveries in each of the last 72 hours, from the trail.
+"""How often deliveries came to each status in each of the last 72 hours, from the trail.
 
+What became unknown and was delivered later counts twice: these are changes, and no state of now.
 Hours that are over do not change any more: they are counted once and remembered.
 """
 
@@ -48,9 +49,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    status: str
+    words: str
     tone: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,14 @@ def hours_chart(now: datetime) -> HoursChart:
     days = tuple((round(n * STEP, 1), f"{m:%a %d}") for n, m in enumerate(moments) if m.hour == 0)
     totals = sum((hours[m] for m in moments if m in hours), Counter[str]())
     return HoursChart(
-        bars, days, highest, tuple(Total(s, TONES[s], totals[s]) for s in STATUSES if totals[s])
-    )
+        bars, days, highest,
+        tuple(Total(_said(totals[s], s), TONES[s]) for s in STATUSES if totals[s]),
+    )  # fmt: skip
+
+
+def _said(count: int, status: str) -> str:
+    """Unknown is what nothing stays: "61 unknown" would be read as how many are so now."""
+    return f"{count} became unknown" if status == "unknown" else f"{count} {status}"
 
 
 def _hour(at: datetime) -> datetime:
@@ -118,6 +124,6 @@ def _bar(at: datetime, n: int, counts: Counter[str], highest: int) -> Bar:
             height = round(max(SMALLEST, (FLOOR - 10) * counts[status] / highest), 1)
             y = round(y - height, 1)
             segments.append(Segment(TONES[status], y, height))
-    words = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
+    words = ", ".join(_said(counts[s], s) for s in STATUSES if counts[s])
     return Bar(f"{at:%Y-%m-%dT%H}", f"{at:%a %H}:00 UTC: {words}", round(n * STEP, 1),
                tuple(segments))  # fmt: skip

@@ -10,7 +10,7 @@ from ledgers.clock import database_now
 from reviews.kinds import Gate, Stage
 from reviews.pages.registry import Menu, may, page
 from reviews.pages.shown import show
-from reviews.people import person_of
+from reviews.people import Person, person_of
 from reviews.proposals import Proposal
 from reviews.records import Decision
 
@@ -25,13 +25,13 @@ def approvals(request: HttpRequest) -> HttpResponseBase:
     waiting = list(_decisions(stage=Stage.REQUESTED, expires_at__gt=now)[:WAITING])
     changes = list(_changes(stage=Stage.REQUESTED, expires_at__gt=now)[:WAITING])
     context: dict[str, Any] = {
-        "for_me": [one for one in waiting if _is_for(one, person.name)],
-        "mine": [one for one in waiting if one.requested_by == person.name],
+        "for_me": [one for one in waiting if _is_for(one, person)],
+        "mine": [one for one in waiting if person.asked_for(one)],
         "lately": list(
             _decisions().exclude(stage=Stage.DRAFT).exclude(pk__in=[w.pk for w in waiting])[:LATELY]
         ),
-        "changes_for_me": [one for one in changes if _is_for(one, person.name)],
-        "changes_mine": [one for one in changes if one.requested_by == person.name],
+        "changes_for_me": [one for one in changes if _is_for(one, person)],
+        "changes_mine": [one for one in changes if person.asked_for(one)],
         "changes_lately": _changes_lately([one.pk for one in changes]),
         "now": now,
         "may_approve": may(request, "approve"),
@@ -48,8 +48,8 @@ def _changes_lately(waiting: list[int]) -> list[Proposal]:
     return list(_changes().exclude(stage=Stage.DRAFT).exclude(pk__in=waiting)[:LATELY])
 
 
-def _is_for(one: Decision | Proposal, name: str) -> bool:
-    return one.requested_by != name or one.gate == Gate.ALONE
+def _is_for(one: Decision | Proposal, person: Person) -> bool:
+    return not person.asked_for(one) or one.gate == Gate.ALONE
 
 
 def _decisions(**filters: Any) -> QuerySet[Decision]:

@@ -13,6 +13,7 @@ from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from reviews import decisions, gates, wishes
 from reviews.errors import NotAllowedError
+from reviews.gates import Refusal
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.pages.registry import PAGES, may, page
 from reviews.pages.shown import fragment, show
@@ -20,6 +21,7 @@ from reviews.people import person_of
 from reviews.preview import Preview, preview
 from reviews.records import Decision
 from reviews.refusals import note_refusal
+from reviews.refusing import refuse_unless
 from reviews.wishes import Wish, check
 
 ANY = ("decide", "triage", "approve")
@@ -57,6 +59,7 @@ def decision_confirm(request: HttpRequest, pk: int) -> HttpResponseBase:
     draft = find(pk)
 
     def act() -> str:
+        _refuse_unseen(draft, request.POST.get("wish", ""))
         wish = wishes.wish_of(draft, request.POST.get("typed", ""))
         made = decisions.request(person_of(request.user), wish, pk)
         if made.stage == Stage.EXECUTED:
@@ -129,6 +132,15 @@ def wish_of(request: HttpRequest) -> Wish:
     )
 
 
+def _refuse_unseen(draft: Decision, shown: str) -> None:
+    """A page that was left open shows what was written down then: another tab may have written."""
+    said = "what it says was changed since this page was shown"
+    refuse_unless(
+        draft.stage != Stage.DRAFT or shown == wishes.digest(draft),
+        Refusal(said, "a look at what it says now, and the button below it"),
+    )
+
+
 def to_decision(pk: int) -> str:
     return reverse("admin:decision", args=[pk])
 
@@ -166,11 +178,12 @@ def _context(request: HttpRequest, row: Decision) -> dict[str, Any]:
     waits = row.stage == Stage.REQUESTED and row.expires_at > now
     return {
         "row": row,
+        "wish": wishes.digest(row),
         "seen": seen,
         "now": now,
         "draft": row.stage == Stage.DRAFT,
         "over": row.expires_at <= now,
-        "own": row.requested_by == person.name,
+        "own": person.asked_for(row),
         "waits": waits,
         "moving": waits or _is_moving(row, seen),
         "may_triage": may(request, "triage"),

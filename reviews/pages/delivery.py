@@ -16,6 +16,7 @@ from reviews import decisions
 from reviews.assigning import assign, takers
 from reviews.dossier import Dossier, gather
 from reviews.errors import NotAllowedError
+from reviews.hints import needing_a_sighting
 from reviews.incidents import ALL, places
 from reviews.kinds import Kind, Stage
 from reviews.links import to_delivery
@@ -119,11 +120,13 @@ def _shown(
     request: HttpRequest, row: Delivery, *, error: str = "", status: int = 200
 ) -> HttpResponseBase:
     one = gather(row, person_of(request.user))
+    offered = [option for option in one.options if option.open]
     context: dict[str, Any] = {
         "one": one,
         "row": row,
         "reported": reported(row),
-        "open": [option for option in one.options if option.open],
+        "open": offered,
+        "sightings": needing_a_sighting(option.kind for option in offered),
         "shut": [option for option in one.options if not option.open],
         "shown": unmasked(request, row),
         "may_see": may(request, "view_payload"),

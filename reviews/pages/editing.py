@@ -13,6 +13,7 @@ from delivery import editing
 from delivery.channels.registry import ADAPTERS
 from delivery.editing import Form, Settings, what
 from delivery.importing import unimportable
+from delivery.policy import complaints
 from ledgers.errors import InvalidValueError
 from ledgers.models import Channel, Credential
 from reviews import proposing
@@ -118,7 +119,7 @@ def _add(request: HttpRequest, row: Settings) -> HttpResponseBase:
     except (NotAllowedError, InvalidValueError) as error:
         return _form_page(request, type(row)(), form, said=str(error), status=422)
     messages.success(request, f"The {what(made)} {made} is made. {_NEXT[type(made)]}")
-    warn_of_paths(request, made)
+    warn(request, made)
     return HttpResponseRedirect(reverse(f"admin:{what(made)}", args=[str(made)]))
 
 
@@ -128,9 +129,15 @@ _NEXT: dict[type[Settings], str] = {
 }
 
 
-def warn_of_paths(request: HttpRequest, row: Settings) -> None:
-    """A function that this process cannot import is no error: a worker's path may be another."""
-    for complaint in unimportable(row) if isinstance(row, Channel) else ():
+def warn(request: HttpRequest, row: Settings) -> None:
+    """Say what is no reason to refuse a channel, and still better known at once."""
+    if not isinstance(row, Channel):
+        return
+    for known in complaints(row):
+        if not known.fatal:
+            messages.warning(request, f"Saved; but {known.text}. {known.hint}")
+    # No error: a worker's path may be another than this process's.
+    for complaint in unimportable(row):
         text = f"Saved; but here {complaint}. A worker with another path may find it."
         messages.warning(request, text)
 

@@ -13,7 +13,7 @@ from reviews.alarming import Alarms, alarms
 from reviews.attention import BY_NAME, Count, counts, rows_of
 from reviews.charts.ages import ages
 from reviews.charts.hours import hours_chart
-from reviews.glance import glance
+from reviews.glance import Glance, glance
 from reviews.liveness import Sign, signs
 from reviews.numbers import per_channel
 from reviews.pages.registry import Menu, page
@@ -40,13 +40,15 @@ def _context() -> dict[str, Any]:
     workers: list[Sign] = remembered("workers", SHORT_S, signs)
     channels = remembered("channels", SHORT_S, _channels)
     ways: Alarms = remembered("alarms", SHORT_S, alarms)
+    whole: Glance = remembered("glance", SHORT_S, glance)
     unsafe = [c for c in numbers if c.concern.question == "unsafe"]
     silent = [c for c in numbers if c.concern.question == "silent"]
     return {
         "unsafe": unsafe,
         "unsafe_now": [c for c in unsafe if c.number],
         "silent": silent,
-        "silences": [*_silences(silent, workers, channels), *ways.silences],
+        "silences": [*_silences(silent, workers, channels, whole), *ways.silences],
+        "held_at": whole.held_at,
         "alarms": ways,
         "alive": sum(one.state == "alive" for one in workers),
         "workers": workers,
@@ -54,17 +56,26 @@ def _context() -> dict[str, Any]:
         "channels": channels,
         "hours": remembered("chart", LONG_S, lambda: hours_chart(database_now())),
         "ages": remembered("ages", SHORT_S, ages),
-        "waiting": remembered("waiting", SHORT_S, lambda: glance().waiting),
+        "waiting": whole.waiting,
         "updated": remembered("updated", SHORT_S, database_now),
     }
 
 
-def _silences(silent: Sequence[Count], workers: Sequence[Sign], channels: Any) -> list[str]:
+def _silences(
+    silent: Sequence[Count], workers: Sequence[Sign], channels: Any, whole: Glance
+) -> list[str]:
     """What is silent now, in words."""
-    words = [] if any(one.state == "alive" for one in workers) else ["no worker is alive"]
+    words = ["everything is held"] if whole.held_at else []
+    words += [] if any(one.state == "alive" for one in workers) else ["no worker is alive"]
     words += [f"{c.shown} {c.concern.title.lower()}" for c in silent if c.number]
-    mute = [r.slug for r, n in channels if n and n.used and not n.last_success and not r.paused_at]
+    mute = [row.slug for row, numbers in channels if _is_mute(row, numbers)]
     return [*words, *(f"no success lately on {slug}" for slug in mute)]
+
+
+def _is_mute(row: Channel, numbers: Any) -> bool:
+    """It is used and brings nothing through, although nobody stopped it and it is no practice."""
+    used = numbers and numbers.used and not numbers.last_success
+    return bool(used) and not row.paused_at and not row.for_testing
 
 
 def _channels() -> list[tuple[Channel, Any]]:

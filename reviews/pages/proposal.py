@@ -18,7 +18,7 @@ from reviews.charts.schedule import schedule_of
 from reviews.errors import NotAllowedError
 from reviews.kinds import Gate, Stage
 from reviews.pages.deciding import lacking
-from reviews.pages.editing import warn_of_paths
+from reviews.pages.editing import warn
 from reviews.pages.registry import may, page
 from reviews.pages.shown import show
 from reviews.people import person_of
@@ -47,7 +47,7 @@ def proposal_request(request: HttpRequest, pk: int) -> HttpResponseBase:
     def act() -> str:
         made = proposing.request(person_of(request.user), pk, request.POST.get("reason", ""))
         if made.stage == Stage.EXECUTED:
-            warn_of_paths(request, made.row)
+            warn(request, made.row)
             return "Changed. Running workers follow within a second or two."
         return "Asked for. It is carried out once it is approved."
 
@@ -63,7 +63,7 @@ def proposal_approve(request: HttpRequest, pk: int) -> HttpResponseBase:
         made = proposing.approve(
             person_of(request.user), pk, said.get("answer", ""), said.get("typed", "")
         )
-        warn_of_paths(request, made.row)
+        warn(request, made.row)
         return "Approved, and changed. Running workers follow within a second or two."
 
     return _done(request, pk, act)
@@ -114,7 +114,7 @@ def _context(request: HttpRequest, row: Proposal) -> dict[str, Any]:
         "draft": draft,
         "moved": row.stage in {Stage.DRAFT, Stage.REQUESTED} and moved(row),
         "over": row.expires_at <= now,
-        "own": row.requested_by == person.name,
+        "own": person.asked_for(row),
         "waits": row.stage == Stage.REQUESTED and row.expires_at > now,
         "alone": gate == Gate.ALONE,
         "authority": _authority(row),

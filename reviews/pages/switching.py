@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 
 from delivery import switches
 from delivery.errors import SwitchError
@@ -15,6 +14,7 @@ from ledgers.trail import log
 from reviews.pages.channels import find_channel
 from reviews.pages.registry import page
 from reviews.refusals import actor
+from reviews.wording import moment_in
 
 
 @page("pause", "channels/<slug:slug>/pause/", "operate_channels", kind="action")
@@ -79,7 +79,4 @@ def _reason(request: HttpRequest) -> str:
 
 def _seen(request: HttpRequest) -> datetime | None:
     """The moment of the pause or hold that the form was about."""
-    try:
-        return parse_datetime(request.POST.get("seen", ""))
-    except ValueError:
-        return None
+    return moment_in(request.POST.get("seen", ""))

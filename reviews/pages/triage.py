@@ -10,7 +10,6 @@ from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 
 from delivery.history import read
 from delivery.ways import Ways
@@ -21,6 +20,7 @@ from reviews.assigning import assign, take_first
 from reviews.gates import CAP
 from reviews.incidents import (
     GROUPED,
+    NOTHING,
     PAGE,
     Chosen,
     Incident,
@@ -40,6 +40,7 @@ from reviews.people import person_of
 from reviews.plainly import BOUNDARIES
 from reviews.refusals import actor
 from reviews.selecting import select
+from reviews.wording import moment_in
 
 GROUPS = 20  # incidents shown as cards
 ASKED = 50  # rows listed that are not sent and wait for a person
@@ -62,7 +63,7 @@ def triage(request: HttpRequest) -> HttpResponseBase:
     """The list never changes its order by itself: what is new waits above it."""
     which = listed(request.GET)
     found = places(which, after=request.GET.get("after", ""), limit=PAGE + 1)
-    groups = incidents()
+    groups = [] if which is NOTHING else incidents(which.channel)
     context: dict[str, Any] = {
         "groups": groups[:GROUPS],
         "groups_more": max(0, len(groups) - GROUPS),
@@ -84,11 +85,8 @@ def triage(request: HttpRequest) -> HttpResponseBase:
 @page("triage_news", "triage/news/", kind="fragment")
 def triage_news(request: HttpRequest) -> HttpResponseBase:
     """How many became unknown since the list was loaded."""
-    try:
-        since = parse_datetime(request.GET.get("since", ""))
-    except ValueError:
-        since = None
-    fresh = arrived_since(since) if since is not None and since.tzinfo else 0
+    since = moment_in(request.GET.get("since", ""))
+    fresh = 0 if since is None else arrived_since(since)
     return fragment(request, "console/partials/news.html", {"fresh": fresh})
 
 
@@ -117,9 +115,9 @@ def triage_select(request: HttpRequest) -> HttpResponseBase:
     """Freeze an incident as it stands, and decide about all of it at once."""
     if refusal := lacking(request, *ANY):
         return refusal
-    about = request.POST.get("about", "")
+    which = _incident(request)
     try:
-        draft = select(person_of(request.user), frozen(_incident(request)), about)
+        draft = select(person_of(request.user), frozen(which), which.about)
     except InvalidValueError:
         messages.warning(request, "Nothing of it is unknown any more.")
         return HttpResponseRedirect(reverse("admin:triage"))
@@ -184,7 +182,7 @@ def _current(groups: list[Incident], which: Chosen) -> Incident | None:
         if (one.channel, one.boundary, one.first) == (which.channel, which.boundary, which.since):
             return one
     words = BOUNDARIES.get(which.boundary, which.boundary)
-    return Incident(which.channel, words, which.since, which.until, 0, None, ())
+    return Incident(which.channel, words, which.since, which.until, 0, None, (), 0)
 
 
 def _more(request: HttpRequest, found: list[Place]) -> str:

@@ -104,7 +104,7 @@ def test_a_drift_of_thousands_is_counted_and_named_only_in_part() -> None:
     assert (told["not_added_count"], len(told["not_added"])) == (1000, 20)
 
 
-def test_c52_another_wording_is_told_and_the_first_one_is_kept() -> None:
+def test_another_wording_is_told_and_the_first_one_is_kept() -> None:
     (row,) = record(content="the answer is short")
 
     step = execute(message(content="the answer is brief"), result={"worded": "differently"})
@@ -120,7 +120,7 @@ def test_c52_another_wording_is_told_and_the_first_one_is_kept() -> None:
     assert kinds("result_drift") == 1
 
 
-def test_c145_the_two_forms_of_an_accent_are_one_identity_and_a_drift() -> None:
+def test_the_two_forms_of_an_accent_are_one_identity_and_a_drift() -> None:
     (row,) = record(content=unicodedata.normalize("NFC", "Café"))
 
     execute(message(content=unicodedata.normalize("NFD", "Café")))
@@ -129,14 +129,14 @@ def test_c145_the_two_forms_of_an_accent_are_one_identity_and_a_drift() -> None:
     assert kinds("payload_drift") == 1
 
 
-def test_c145_two_runs_with_the_same_text_owe_two_deliveries() -> None:
+def test_two_runs_with_the_same_text_owe_two_deliveries() -> None:
     one, other = record(content="Café"), record(content="Café", run_id="run-2")
 
     assert one[0].delivery_id != other[0].delivery_id
     assert kinds("payload_drift") == 0
 
 
-def test_c113_white_space_at_the_end_is_part_of_the_text_then_and_later() -> None:
+def test_white_space_at_the_end_is_part_of_the_text_then_and_later() -> None:
     record(content="done\n")
 
     execute(message(content="done\n"))
@@ -208,7 +208,7 @@ def test_a_caller_that_rolls_back_has_recorded_nothing_and_sent_nothing(desk: De
     assert desk.effects("tg:1001") == 1
 
 
-def test_c65_the_roster_is_frozen_whatever_a_session_calls_its_last_recipient() -> None:
+def test_the_roster_is_frozen_whatever_a_session_calls_its_last_recipient() -> None:
     roster = ["tg:1001"]
     with agent.run("run-1", agent="tester") as run:
         run.step("write").complete(None, [message(roster)])
@@ -218,7 +218,7 @@ def test_c65_the_roster_is_frozen_whatever_a_session_calls_its_last_recipient() 
     assert [row.destination for row in deliveries()] == ["tg:1001"]
 
 
-def test_c118_the_stored_hash_is_that_of_what_was_given_then() -> None:
+def test_the_stored_hash_is_that_of_what_was_given_then() -> None:
     content = {"text": "first"}
     with agent.run("run-1", agent="tester") as run:
         run.step("write").complete(content, [message(content=content)])

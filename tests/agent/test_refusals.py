@@ -96,7 +96,7 @@ def test_destinations_that_are_none(field: str, to: Any, right: str) -> None:
 
 
 @pytest.mark.parametrize("placeholder", PLACEHOLDERS)
-def test_c68_a_placeholder_is_no_destination(placeholder: str) -> None:
+def test_a_placeholder_is_no_destination(placeholder: str) -> None:
     refusal = refusal_of(message(["tg:1001", placeholder]))
 
     assert refusal.field == "messages[0].to[1]"

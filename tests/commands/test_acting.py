@@ -1,10 +1,16 @@
 """`reconcile`, `cancel`, `resolve_run`, `verify_ledgers`, `draw_states`, `workers`."""
 
+from datetime import timedelta
+
 import pytest
 
+from delivery.models import Worker
+from delivery.silence import SILENT_S
 from delivery.simulator.client import Simulator
+from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery, Event, Evidence, OutboxItem, Run
 from ledgers.states import RunStatus
+from reviews.liveness import signs
 from tests.commands.shell import typed
 from tests.factories import deliveries, delivery, make_channel, record, sweep
 
@@ -155,3 +161,16 @@ def test_workers_are_listed_and_none_alive_is_a_finding(alerts: Channel) -> None
     assert ended.code == 1
     (row,) = ended.json["workers"]
     assert (row["worker"], row["state"], row["settled"]) == (worker.who.name, "ended", 1)
+
+
+def test_a_worker_is_silent_when_the_console_calls_it_so(alerts: Channel) -> None:
+    for name, age_s in (("late", SILENT_S - 10), ("gone", SILENT_S + 10)):
+        beat_at = database_now() - timedelta(seconds=age_s)
+        Worker.objects.create(name=name, host="h", pid=1, build="b", mode="resident")
+        Worker.objects.filter(name=name).update(beat_at=beat_at)
+
+    told = typed("workers", "--json")
+
+    states = {row["worker"]: row["state"] for row in told.json["workers"]}
+    assert states == {sign.worker.name: sign.state for sign in signs()}
+    assert states == {"late": "alive", "gone": "silent"}

@@ -64,6 +64,19 @@ def test_sending_again_says_what_could_happen_at_the_destination(facts: Facts, s
 
 
 @pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (NEW, "send it"),
+        (replace(NEW, attempts=(attempt("refused"),)), "try again"),
+        (replace(NEW, attempts=(attempt("ambiguous"),)), "send again"),
+        (replace(NEW, attempts=(attempt("accepted"),)), "send again"),
+    ],
+)
+def test_only_what_may_have_arrived_is_said_to_be_sent_again(facts: Facts, words: str) -> None:
+    assert if_sent_again(facts, NOW).startswith(f"If we {words} now, ")
+
+
+@pytest.mark.parametrize(
     ("facts", "said"),
     [
         (NEW, "a worker sends it as soon as one is free."),

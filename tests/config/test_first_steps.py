@@ -11,6 +11,7 @@ from config.embedded.cluster import Cluster
 from tests.embedded.processes import PROJECT, ended, python
 
 QUICK = {"COUNTERFOIL_FSYNC": "off"}
+LAST_BUT_ONE = sorted(path.stem for path in (PROJECT / "ledgers/migrations").glob("0*.py"))[-2]
 
 
 @pytest.fixture
@@ -48,6 +49,30 @@ def test_the_lines_say_what_to_do_first_and_then_work(folder: Path) -> None:
     assert "2 pending" in first
     assert "2 delivered" in second
     assert len((folder / "notes.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_database_one_migration_behind_is_told_before_anything_is_written(folder: Path) -> None:
+    count = (
+        "import django; django.setup(); from ledgers.models import Run, Event;"
+        " print(Run.objects.count(), Event.objects.count())"
+    )
+    path = my_agent(folder)
+    environment = {**QUICK, "PYTHONPATH": str(PROJECT)}
+    ended(python(folder, "manage.py", "migrate", env=QUICK))
+    ended(python(folder, "manage.py", "migrate", "ledgers", LAST_BUT_ONE, env=QUICK))
+
+    agent = python(folder, path, env=environment)
+    _, refused = agent.communicate()
+    written = ended(python(folder, "-c", count, env=QUICK))
+    ended(python(folder, "manage.py", "migrate", env=QUICK))
+    later = ended(python(folder, path, env=environment))
+
+    assert (agent.returncode, refused.splitlines()[-1][:39]) == (
+        1,
+        "ledgers.errors.NotMigratedError: The da",
+    )
+    assert written == "0 0\n"
+    assert "2 pending" in later
 
 
 def test_a_first_channel_that_was_taken_away_does_not_come_back(folder: Path) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
+from typing import NoReturn
 
 import pytest
 import requests
@@ -177,6 +178,25 @@ def test_what_is_printed_to_paste_is_what_the_readme_shows() -> None:
     code = dedent("\n".join(re.findall(r"(?m)^(?:    .*|)$", printed))).strip()
 
     assert code in readme
+
+
+def test_links_in_alarms_lead_to_the_port_that_is_served_whoever_starts_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COUNTERFOIL_CONSOLE_URL", "")  # put back as it was afterwards
+    monkeypatch.delenv("COUNTERFOIL_CONSOLE_URL")
+    monkeypatch.setattr(os, "chdir", lambda _: None)
+
+    def become(*_: object) -> NoReturn:
+        raise InterruptedError
+
+    monkeypatch.setattr(os, "execv", become)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(InterruptedError):
+            up.become_parent(tmp_path, listening)
+
+    assert os.environ["COUNTERFOIL_CONSOLE_URL"] == f"http://127.0.0.1:{port}/"
 
 
 def test_refusing_leaves_no_lock_behind(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Pages as somebody without scripts uses them: links, forms, and what is said then."""
 
+import re
+
 from django.test import Client
 from django.urls import reverse
 
@@ -29,6 +31,8 @@ def decide(client: Client, row: Delivery, kind: str, **fields: str) -> Decision:
 
 def confirm(client: Client, draft: Decision, **fields: str) -> str:
     """Press the button of that page, and read what is said then."""
+    shown = re.search(r'name="wish" value="([^"]*)"', text(client, page("decision", draft.pk)))
+    fields |= {"wish": shown.group(1)} if shown else {}
     answer = client.post(page("decision_confirm", draft.pk), fields, follow=True)
     draft.refresh_from_db()
     return answer.content.decode()

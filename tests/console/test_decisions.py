@@ -6,8 +6,11 @@ import pytest
 from django.test import Client
 
 from delivery.simulator.client import Simulator
+from ledgers.states import DeliveryStatus
+from reviews.hints import hint
 from reviews.kinds import Kind, Stage
 from reviews.records import Decision
+from reviews.wishes import digest
 from tests.console.forms import confirm, decide, page, text
 from tests.console.people import browser_of
 from tests.factories import deliveries, delivery, record, sweep
@@ -53,6 +56,25 @@ def test_a_second_confirm_says_who_was_quicker(recipient: Simulator, triager: Cl
 
     assert "is carried out (triager, " in again
     assert recipient.effects(ROOM) == 1
+
+
+def test_a_page_left_open_confirms_nothing_that_another_tab_wrote(
+    recipient: Simulator, triager: Client
+) -> None:
+    """The open page says "leave undelivered"; its button must not send."""
+    channel(recipient)
+    draft = decide(triager, absent(recipient), "leave")
+    shown = {"wish": digest(draft)}
+    triager.post(
+        page("decision_fill", draft.pk), {"kind": "send_after_absent", "reason": "they wait"}
+    )
+
+    said = triager.post(page("decision_confirm", draft.pk), shown, follow=True).content.decode()
+
+    draft.refresh_from_db()
+    assert "was changed since this page was shown" in said
+    assert (draft.stage, draft.kind) == (Stage.DRAFT, "send_after_absent")
+    assert delivery(ROOM).decision == ""
 
 
 def test_undo_is_offered_with_its_seconds_and_restores(
@@ -178,9 +200,71 @@ def test_a_database_that_fails_at_the_confirm_changes_nothing(
 
     monkeypatch.setattr("reviews.carrying.cancel_deliveries", broken)
     triager.raise_request_exception = False
-    answer = triager.post(page("decision_confirm", draft.pk))
+    answer = triager.post(page("decision_confirm", draft.pk), {"wish": digest(draft)})
 
     assert answer.status_code == 500
     assert delivery(ROOM).status == "pending"
     draft.refresh_from_db()
     assert draft.stage == Stage.DRAFT
+
+
+def test_what_a_person_saw_is_asked_for_where_it_is_needed_and_by_its_name(
+    recipient: Simulator, triager: Client
+) -> None:
+    """Without a script nothing opens by itself: the fields stand open where they may be needed."""
+    channel(recipient, settings=BLIND)
+    (row,) = unknown(recipient)
+    form = {"kind": "arrived", "reason": "they read it", "version": str(row.row_version)}
+
+    offered = text(triager, page("delivery", row.delivery_id))
+    refused = triager.post(page("delivery_decide", row.delivery_id), form).content.decode()
+
+    for said in (offered, refused):
+        assert "<details open>" in said
+        assert ">Note: what was seen, in words</label>" in said
+        assert ">Link: where it can be seen" in said
+    assert "note: is empty. Right would be: what was seen, in words." in refused
+
+
+def test_nothing_is_asked_about_a_sighting_where_no_decision_takes_one(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient)
+    (row,) = record([ROOM])
+
+    said = text(triager, page("delivery", row.delivery_id))
+
+    assert 'value="cancel"' in said
+    assert 'name="note"' not in said
+
+
+def test_cancel_says_beside_leave_that_it_is_too_late_for_what_may_have_been_sent(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    (lost,) = unknown(recipient)
+    (owed,) = record(["room:owed"], run_id="run-2")
+
+    about_lost = text(triager, page("delivery", lost.delivery_id))
+    about_owed = text(triager, page("delivery", owed.delivery_id))
+
+    assert "too late, it may have been sent: forbids every further send" in about_lost
+    assert "asks nobody any more" in about_lost
+    assert "withdraws it: it was not sent, and never will be" in about_owed
+    assert "too late, it may" not in about_owed
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_decision_says_what_it_does_where_it_is_chosen(kind: Kind) -> None:
+    mixed = hint(kind, [DeliveryStatus.UNKNOWN, DeliveryStatus.PENDING])
+
+    assert mixed
+    assert (kind == Kind.CANCEL) == mixed.endswith("it is too late")
+
+
+def test_the_sheet_explains_every_decision(admin: Client) -> None:
+    sheet = text(admin, page("overview"))
+    sheet = sheet[sheet.index('id="cf-help"') :]
+
+    for word in ("cancel", "discard expired", "look again", "it arrived", "leave undelivered"):
+        assert f"<dt>{word}</dt>" in sheet

@@ -1,5 +1,7 @@
 """What the delivery's and the run's pages show: to whom, escaped, and at what cost."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -10,9 +12,11 @@ from ledgers import evidence, moves
 from ledgers.evidence import Sighting
 from ledgers.models import Channel, Delivery, Event, OutboxItem
 from ledgers.states import DeliveryStatus as S
+from reviews.plainly import sentence
 from tests.console.conftest import As
 from tests.factories import deliveries, record
 from tests.ledgers.rows import begin, change_of, close, moment, row_in
+from tests.reviews.test_gates import NOW, seen, tried
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unverified_ledgers]
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -100,6 +104,19 @@ def test_one_sentence_says_what_may_have_happened(channel: Channel, admin: Clien
     assert "It is on the wire now" in shown(
         admin, page("delivery", row_in(S.SUBMITTING, "run-3").delivery_id)
     )
+
+
+def test_what_another_generation_proves_is_not_said_of_this_one() -> None:
+    accepted = tried("accepted", -5, generation=2, number=2)
+    doubted = seen(S.DELIVERED, attempts=(tried("ambiguous"), accepted)).facts
+
+    said = sentence(S.DELIVERED, doubted, None, "", NOW)
+    of_second = sentence(S.DELIVERED, replace(doubted, generation=2), None, "", NOW)
+
+    assert said == (
+        "It arrived: generation 2 of it did, and whether this one did as well, nobody knows."
+    )
+    assert of_second == "It arrived: the provider accepted it."
 
 
 def test_a_destination_outside_the_rules_is_said_to_be_so(channel: Channel, admin: Client) -> None:

@@ -116,11 +116,27 @@ def test_a_channel_that_could_not_work_is_refused_at_the_field(
     assert not Channel.objects.exists()
 
 
+def test_a_channel_that_works_and_could_work_better_is_saved_with_a_word_about_it(
+    admin: Client, credential: Credential
+) -> None:
+    hasty = {"slug": "hooks", "adapter": "webhook", "settings": {}, "deadline_s": 10}
+
+    saved = admin.post(reverse(ADD_CHANNEL), filled(credential, **hasty), follow=True)
+    usual = admin.post(
+        reverse(ADD_CHANNEL), filled(credential, **hasty | {"slug": "slow", "deadline_s": 20}),
+        follow=True,
+    )  # fmt: skip
+
+    assert Channel.objects.count() == 2
+    assert "the deadline of 10 s is shorter than the 20 s" in saved.content.decode()
+    assert "is shorter than" not in usual.content.decode()
+
+
 def test_a_new_channel_starts_from_the_models_defaults(admin: Client) -> None:
     form = admin.get(reverse("admin:channel_new")).context["form"]
 
     shown = {name: form[name].value() for name in DECLARED}
-    assert (shown["deadline_s"], shown["margin_s"], shown["lease_s"]) == (10, 5, 60)
+    assert (shown["deadline_s"], shown["margin_s"], shown["lease_s"]) == (20, 5, 60)
     assert json.loads(shown["retry_schedule"]) == [1, 5, 30, 120, 600, 1800]
     assert json.loads(shown["look_up_schedule"]) == [30, 300, 3600]
     assert json.loads(shown["settings"]) == {}

@@ -11,9 +11,11 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.models import CredentialHold
-from ledgers import evidence, moves
+from delivery.watch.figures import read_figures
+from ledgers import evidence, moves, rulings
 from ledgers.clock import database_now
-from ledgers.models import Channel, Delivery, OutboxItem
+from ledgers.models import Channel, Delivery, Installation, OutboxItem
+from ledgers.rulings import By
 from ledgers.states import DeliveryStatus as S
 from reviews.attention import CONCERNS, counts, rows_of
 from reviews.charts.ages import ages
@@ -72,6 +74,23 @@ def test_an_unknown_delivery_is_the_first_thing_said(admin: Client, channel: Cha
 def keyed(db: None) -> Channel:
     """A channel whose provider honours a key for a day."""
     return make_channel(settings={"path": SENDER, "dedupe_window_s": DAY_S})
+
+
+@pytest.mark.unverified_ledgers
+def test_what_a_person_left_as_it_is_worries_nobody_any_more(
+    admin: Client, channel: Channel
+) -> None:
+    row = row_in(S.UNKNOWN)
+    before = number("unknown")
+    Delivery.objects.filter(pk=row.pk).update(decision="leave", decided_at=database_now())
+    cache.clear()
+
+    answer = admin.get("/")
+
+    assert (before, number("unknown")) == (1, 0)
+    assert answer.context["unsafe_now"] == []
+    assert answer.context["glance"].count("unknown") == ""
+    assert ages() == ()
 
 
 @pytest.mark.unverified_ledgers
@@ -143,6 +162,70 @@ def test_what_is_due_for_a_minute_is_overdue_since_it_became_owed(channel: Chann
     assert (pk, since) == (row.pk, Delivery.objects.get().created_at)
 
 
+HELD_BY_A_PERSON = {
+    "paused": "UPDATE ledgers_channel SET paused_at = now(), pause_reason = 'audit'",
+    "held": "UPDATE ledgers_installation SET held_at = now(), held_reason = 'audit'",
+    "to approve": "UPDATE ledgers_channel SET requires_approval = true",
+    "practice": "UPDATE ledgers_channel SET for_testing = true",
+}
+
+
+@pytest.mark.parametrize("statement", HELD_BY_A_PERSON.values(), ids=HELD_BY_A_PERSON)
+def test_what_a_person_holds_is_overdue_for_nobody(channel: Channel, statement: str) -> None:
+    """No worker lives to move it out of the way: the console and the watch leave it out alike."""
+    record()
+    age("ledgers_outboxitem", "due_at", seconds=61)
+    before = (number("overdue"), [one.overdue for one in read_figures().channels])
+
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+    assert before == (1, [1])
+    assert number("overdue") == 0
+    assert not any(one.overdue for one in read_figures().channels)
+
+
+def test_a_try_that_somebody_approved_is_overdue_like_any_other(channel: Channel) -> None:
+    row = record()[0]
+    Channel.objects.update(requires_approval=True)
+    rulings.decide(
+        {row.pk: row.row_version}, "try_again", By("ann", {"reason": "it is right"}), undo_s=0
+    )
+
+    age("ledgers_outboxitem", "due_at", seconds=61)
+
+    assert number("overdue") == 1
+
+
+@pytest.mark.unverified_ledgers
+def test_practice_alarms_nobody_and_is_not_called_silent(admin: Client, channel: Channel) -> None:
+    beat()
+    row_in(S.UNKNOWN)
+    begin(record(run_id="run-2")[0])
+    age("ledgers_outboxitem", "due_at", days=1)
+    Channel.objects.update(for_testing=True)
+
+    assert read_figures().channels == ()
+    assert number("stuck") == 0
+    assert admin.get("/").context["silences"] == []
+
+
+def test_while_everything_is_held_the_page_says_so_and_calls_no_channel_open(
+    admin: Client, channel: Channel
+) -> None:
+    beat()
+    Installation.objects.update(held_at=database_now(), held_reason="the provider is down")
+
+    text = admin.get("/").content.decode()
+    part = admin.get(reverse("admin:overview_live")).content.decode()
+
+    for said in (text, part):
+        assert "Yes: everything is held." in said
+        ways = said[said.index('id="ways"') : said.index('id="workers"')]
+        assert "held</span>" in ways
+        assert "open</span>" not in ways
+
+
 def test_a_lease_that_is_over_is_stuck_and_not_overdue(channel: Channel) -> None:
     begin(record()[0])
     assert number("stuck") == 0
@@ -163,9 +246,13 @@ def test_a_card_counts_exactly_what_its_list_shows(
     begin(record(run_id="b")[0])
     record(run_id="p")
     age("ledgers_outboxitem", "due_at", days=1)
-    Channel.objects.update(requires_approval=True)
-    hold = CredentialHold.objects.create(channel=Channel.objects.get(), why="credential refused")
-    Delivery.objects.filter(status="pending").update(cause=f"held: {hold.why}")
+    if concern.name == "approval":
+        Channel.objects.update(requires_approval=True)
+    if concern.name != "overdue":
+        hold = CredentialHold.objects.create(
+            channel=Channel.objects.get(), why="credential refused"
+        )
+        Delivery.objects.filter(status="pending").update(cause=f"held: {hold.why}")
 
     listed = admin.get(reverse("admin:concern", args=[concern.name]))
 
@@ -215,17 +302,29 @@ def test_a_paused_channel_is_not_called_silent(admin: Client, channel: Channel) 
 
 
 # --- Charts ------------------------------------------------------------------------------------
-def test_bars_lead_to_the_trail_of_their_hour(admin: Client, channel: Channel) -> None:
+@pytest.mark.unverified_ledgers
+def test_bars_lead_to_exactly_the_changes_that_they_count(admin: Client, channel: Channel) -> None:
     row_in(S.DELIVERED, "a")
-    row_in(S.UNKNOWN, "b")
+    row = row_in(S.UNKNOWN, "b")
+    moves.accept([change_of(row)])  # it counts as both
     hour = f"{database_now():%Y-%m-%dT%H}"
 
     text = admin.get("/").content.decode()
-    listed = admin.get(reverse("admin:trail"), {"hour": hour})
+    listed = admin.get(reverse("admin:trail"), {"hour": hour, "became": "any"})
+    doubted = admin.get(reverse("admin:trail"), {"hour": hour, "became": "unknown"})
 
-    assert f'href="{reverse("admin:trail")}?hour={hour}"' in text
+    assert f'href="{reverse("admin:trail")}?hour={hour}&amp;became=any"' in text
+    assert f"{hour[-2:]}:00 UTC: 2 delivered, 1 became unknown" in text
     kinds = Counter(event.kind for event in listed.context["events"])
-    assert (kinds["accept"], kinds["suspect"]) == (1, 1)
+    assert kinds == {"accept": 2, "suspect": 1}
+    assert [event.kind for event in doubted.context["events"]] == ["suspect"]
+
+
+def test_the_trail_knows_no_change_to_what_is_no_rest(admin: Client) -> None:
+    answer = admin.get(reverse("admin:trail"), {"became": "pending"})
+
+    assert answer.status_code == 400
+    assert "write any, or one of delivered" in answer.content.decode()
 
 
 def test_hours_that_are_over_are_counted_once(channel: Channel) -> None:

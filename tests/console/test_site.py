@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.template import Context, Template
 from django.test import Client, override_settings
@@ -226,3 +228,22 @@ def test_a_console_page_says_unknown_in_the_one_way(admin: Client, channel: Chan
     row_in(S.UNKNOWN)
 
     assert "cf-status cf-unknown" in text_of(admin, "concern", "unknown")
+
+
+@pytest.mark.parametrize("next_page", ["//evil.example", "https://evil.example", "/\\evil.example"])
+def test_a_sign_in_that_should_lead_elsewhere_leads_to_the_overview(next_page: str) -> None:
+    User.objects.create_user("ann", password="a long password", is_staff=True)
+    form = {"username": "ann", "password": "a long password", "next": next_page}
+
+    answer: Any = Client().post(reverse("admin:login"), form)
+
+    assert answer.url == reverse("admin:index")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "\ufdfa" * 150, "a\x00b"])
+def test_a_name_that_no_account_can_have_is_no_server_error(name: str) -> None:
+    """The second grows to 2,700 characters when it is made uniform."""
+    answer = Client().post(reverse("admin:login"), {"username": name, "password": "wrong"})
+
+    assert answer.status_code == 200
+    assert not AccessAttempt.objects.exists()

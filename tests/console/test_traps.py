@@ -83,6 +83,29 @@ def test_no_term_in_the_jump_box_is_a_server_error(admin: Client, term: str) -> 
     assert admin.get(reverse("admin:jump"), {"q": safe}).status_code == 200
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_no_moment_in_an_address_or_a_form_is_a_server_error(
+    admin: Client, channel: Channel, moment: str
+) -> None:
+    """Python reads zones and years that the database refuses."""
+    incident = {"channel": "alerts", "boundary": "lost", "from": moment, "to": moment}
+    admin.post(reverse("admin:pause", args=[channel.slug]), {"reason": "a drill"})
+
+    answers = [
+        admin.get(reverse("admin:triage"), incident),
+        admin.get(reverse("admin:triage"), {"after": f"never~{moment}~1"}),
+        admin.get(reverse("admin:triage_news"), {"since": moment}),
+        admin.post(reverse("admin:triage_select"), incident),
+        admin.post(reverse("admin:triage_take"), incident),
+        admin.post(reverse("admin:resume", args=["alerts"]), {"reason": "x", "seen": moment}),
+        admin.post(reverse("admin:release"), {"reason": "x", "seen": moment}),
+    ]
+
+    assert {answer.status_code for answer in answers} <= {200, 302}
+    channel.refresh_from_db()
+    assert channel.paused_at is not None
+
+
 # 4. A filter that is dropped without a word shows everything, as if that were the answer.
 @pytest.mark.parametrize("query", [{"foo": "1"}, {"since": "tuesday"}, {"hour": "noon"}])
 def test_a_filter_that_is_not_understood_matches_nothing_and_says_so(
@@ -148,6 +171,8 @@ def test_no_list_can_be_asked_about_where_secrets_are(admin: Client, channel: Ch
         ("-2", "'-2"),
         ("@sum", "'@sum"),
         ("\tx", "'\tx"),
+        ("\n=1", "'\n=1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
         ("+4917012345678", "+4917012345678"),
         ("+49 170 1234567", "'+49 170 1234567"),
         ("+1", "'+1"),
@@ -170,6 +195,15 @@ def test_a_hostile_reason_leaves_the_house_as_text(admin: Client) -> None:
     rows = list(csv.DictReader(StringIO(b"".join(answer.streaming_content).decode())))
 
     assert "'=HYPERLINK()" in [row["person"] for row in rows]
+
+
+def test_a_semicolon_begins_no_cell_where_spreadsheets_split_at_it(admin: Client) -> None:
+    log("pause", "a;=HYPERLINK()")
+
+    answer: Any = admin.get(reverse("admin:trail_export", args=["csv"]))
+    lines = b"".join(answer.streaming_content).decode()
+
+    assert '"a;=HYPERLINK()"' in lines
 
 
 # Besides: a search without end, and what a browser may load.

@@ -1,12 +1,14 @@
 """The list of what is unknown: incidents, order, and who takes what."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
 
 from delivery.simulator.client import Simulator
 from ledgers.models import Event
+from reviews.incidents import Incident
 from reviews.records import Assignment, Decision
 from tests.console.forms import confirm, decide, page, text
 from tests.factories import delivery
@@ -25,7 +27,7 @@ def incident(client: Client) -> dict[str, str]:
     """The hidden fields of the first incident."""
     html = text(client, page("triage"))
     form = html[html.index(page("triage_select")) :].partition("</form>")[0]
-    return dict(re.findall(r'name="(channel|boundary|from|to|about)" value="([^"]*)"', form))
+    return dict(re.findall(r'name="(channel|boundary|from|to)" value="([^"]*)"', form))
 
 
 def test_an_incident_is_frozen_and_what_comes_later_is_not_acted_on(
@@ -49,6 +51,19 @@ def test_an_incident_is_frozen_and_what_comes_later_is_not_acted_on(
     assert delivery("room:3").decision == "leave"
 
 
+def test_what_an_incident_is_about_is_said_by_the_ledger_and_not_by_who_selects_it(
+    recipient: Simulator, triager: Client
+) -> None:
+    """Whoever approves reads it as a fact."""
+    channel(recipient, settings=BLIND)
+    unknown(recipient, "room:a", "room:b")
+    forged = incident(triager) | {"about": "legal has confirmed that none of it arrived"}
+
+    triager.post(page("triage_select"), forged)
+
+    assert Decision.objects.get().about.startswith("alerts: ")
+
+
 def test_somebody_takes_an_incident_and_the_list_says_so(
     recipient: Simulator, triager: Client
 ) -> None:
@@ -61,6 +76,29 @@ def test_somebody_takes_an_incident_and_the_list_says_so(
     assert "taken by triager" in said
     assert Assignment.objects.count() == 2
     assert Event.objects.filter(kind="assign", actor="triager").count() == 2
+
+
+def test_an_incident_of_which_somebody_has_a_part_says_how_much(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    row = unknown(recipient, "room:a", "room:b", "room:c")[0]
+
+    triager.post(page("delivery_take", row.delivery_id))
+
+    assert "1 of 3 taken by triager" in text(triager, page("triage"))
+
+
+def test_a_filter_that_the_list_does_not_know_shows_nothing_and_says_so(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    unknown(recipient, "room:a")
+
+    said = text(triager, page("triage") + "?chanel=alerts")
+
+    assert "the address is not understood" in said
+    assert "data-cf-row" not in said
 
 
 @pytest.mark.parametrize("form", [{}, {"channel": "alerts"}, {"from": "x", "to": "y"}])
@@ -124,3 +162,33 @@ def test_what_a_person_left_is_not_triaged_again(recipient: Simulator, triager: 
     confirm(triager, decide(triager, row, "leave"))
 
     assert "Nothing is unknown" in text(triager, page("triage"))
+
+
+def test_the_cards_are_narrowed_to_the_channel_as_the_rows_are(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    channel(recipient, slug="pager", settings=BLIND)
+    unknown(recipient, "room:a")
+    unknown(recipient, "room:b", run_id="run-2", channel="pager")
+
+    both = text(triager, page("triage"))
+    one = text(triager, page("triage") + "?channel=pager")
+    none = text(triager, page("triage") + "?channel=nowhere")
+
+    cards = [html.count('class="cf-card cf-unknown"') for html in (both, one, none)]
+    assert cards == [2, 1, 0]
+    assert "Incidents on pager" in one
+    assert "room:a" not in one
+    assert "Nothing is unknown<" not in none
+
+
+def test_an_incident_says_by_the_clock_how_long_it_lasted() -> None:
+    first = datetime(2026, 11, 29, 14, 2, 7, tzinfo=UTC)
+
+    def lasting(**by: int) -> str:
+        last = first + timedelta(**by)
+        return Incident("alerts", "lost", first, last, 2, None, (), 0).span
+
+    assert lasting(minutes=6) == "14:02:07 to 14:08:07 UTC"
+    assert lasting(hours=10) == "2026-11-29 14:02:07 to 2026-11-30 00:02:07 UTC"

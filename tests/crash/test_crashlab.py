@@ -11,7 +11,8 @@ from delivery.crashlab.drills import Terms
 from delivery.crashlab.laboratory import Laboratory, Pace
 from delivery.simulator.client import Simulator
 from delivery.worker import Worker
-from ledgers.models import Channel, Run
+from ledgers.models import Channel, Delivery, OutboxItem, Run
+from tests.commands.shell import typed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,6 +43,19 @@ def test_one_boundary_is_drilled_against_a_recipient_of_its_own() -> None:
     (row,) = answer["drills"]
     assert (row["kills"], row["attempts"], row["effects"], row["ended"]) == (1, 1, 1, "unknown")
     assert answer["verdict"].endswith("every invariant holds")
+
+
+def test_what_a_drill_leaves_unknown_asks_nobody_and_the_trail_says_why() -> None:
+    crashlab("--boundary", "accepted-not-acknowledged")
+
+    left = Delivery.objects.get()
+    listed = typed("list_unknown", "--json")
+    decided = left.events.get(kind="decide")
+    assert (left.status, left.decision) == ("unknown", "leave")
+    assert (decided.actor, decided.detail["reason"][:11]) == ("crashlab", "crash drill")
+    assert not OutboxItem.objects.exists()
+    assert (listed.code, listed.json["count"], listed.json["left"]) == (0, 0, 1)
+    assert "1 more left as they are, by decision" in typed("list_unknown").out
 
 
 def test_a_channel_marked_for_testing_is_drilled_and_its_recipient_asked(

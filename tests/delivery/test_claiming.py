@@ -122,7 +122,7 @@ def test_when_one_place_is_free_at_a_time_no_channel_starves_another(desk: Desk)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_c38_a_rate_is_kept_and_a_claim_that_sends_nothing_gives_its_tokens_back(
+def test_a_rate_is_kept_and_a_claim_that_sends_nothing_gives_its_tokens_back(
     desk: Desk,
 ) -> None:
     make_channel(rate_per_s=3)

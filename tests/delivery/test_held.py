@@ -151,7 +151,7 @@ def test_a_channel_that_cannot_work_holds_nobody_else(
     assert delivery("tg:2", "run-2").status == "delivered"
 
 
-def test_c80_a_channel_that_is_down_for_three_boots_has_cost_nothing_at_the_fourth(
+def test_a_channel_that_is_down_for_three_boots_has_cost_nothing_at_the_fourth(
     alerts: Channel, desk: Desk
 ) -> None:
     Channel.objects.update(max_attempts=1)

@@ -19,7 +19,7 @@ def execute(content: str = "hello", run_id: str = "run-1") -> agent.Standing:
         return run.step("write").complete(None, [message(content=content)]).standing()
 
 
-def test_c44_what_is_pending_is_the_same_after_a_restart(alerts: Channel, desk: Desk) -> None:
+def test_what_is_pending_is_the_same_after_a_restart(alerts: Channel, desk: Desk) -> None:
     Channel.objects.update(paused_at=ClockTimestamp())
     rows = record(["tg:1", "tg:2", "tg:3"])
     before = list(OutboxItem.objects.order_by("pk").values_list("pk", "due_at"))
@@ -32,7 +32,7 @@ def test_c44_what_is_pending_is_the_same_after_a_restart(alerts: Channel, desk: 
     assert after == before
 
 
-def test_c46_a_first_attempt_that_fails_is_told_as_queued_and_not_to_be_resent(
+def test_a_first_attempt_that_fails_is_told_as_queued_and_not_to_be_resent(
     alerts: Channel, desk: Desk
 ) -> None:
     Channel.objects.update(retry_schedule=[3600])
@@ -50,7 +50,7 @@ def test_c46_a_first_attempt_that_fails_is_told_as_queued_and_not_to_be_resent(
     assert OutboxItem.objects.count() == 1
 
 
-def test_c17_a_paraphrase_after_a_time_out_gets_the_first_one_back_as_unknown(
+def test_a_paraphrase_after_a_time_out_gets_the_first_one_back_as_unknown(
     alerts: Channel, desk: Desk
 ) -> None:
     desk.script("tg:1001", TimeoutError("no answer"))
@@ -67,7 +67,7 @@ def test_c17_a_paraphrase_after_a_time_out_gets_the_first_one_back_as_unknown(
     assert Event.objects.filter(kind="payload_drift").count() == 1
 
 
-def test_c47_of_a_resume_and_an_inbound_message_at_once_one_is_refused(
+def test_of_a_resume_and_an_inbound_message_at_once_one_is_refused(
     alerts: Channel, desk: Desk
 ) -> None:
     def resume() -> str:
@@ -89,7 +89,7 @@ def test_c47_of_a_resume_and_an_inbound_message_at_once_one_is_refused(
     assert desk.effects("tg:1001") == 1
 
 
-def test_c50_a_digest_produced_daily_while_the_sender_is_paused_is_one_digest(
+def test_a_digest_produced_daily_while_the_sender_is_paused_is_one_digest(
     alerts: Channel, desk: Desk
 ) -> None:
     Channel.objects.update(paused_at=ClockTimestamp(), pause_reason="weekend")
@@ -107,7 +107,7 @@ def test_c50_a_digest_produced_daily_while_the_sender_is_paused_is_one_digest(
     assert [one.payload for one in desk.received] == ["digest of the week, as of Mon"]
 
 
-def test_c52_a_re_executed_step_that_words_it_differently_sends_the_first_wording_once(
+def test_a_re_executed_step_that_words_it_differently_sends_the_first_wording_once(
     alerts: Channel, desk: Desk
 ) -> None:
     execute("the answer is short")
@@ -119,7 +119,7 @@ def test_c52_a_re_executed_step_that_words_it_differently_sends_the_first_wordin
     assert [one.payload for one in desk.received] == ["the answer is short"]
 
 
-def test_c53_no_failure_notice_is_due_while_it_may_have_been_accepted(
+def test_no_failure_notice_is_due_while_it_may_have_been_accepted(
     alerts: Channel, desk: Desk
 ) -> None:
     desk.script("tg:1001", RuntimeError("raised after the post succeeded"))
@@ -135,7 +135,7 @@ def test_c53_no_failure_notice_is_due_while_it_may_have_been_accepted(
     assert desk.effects("tg:1001") == 1
 
 
-def test_c55_an_inbound_event_delivered_forty_times_to_two_workers_is_one_run_and_one_reply(
+def test_an_inbound_event_delivered_forty_times_to_two_workers_is_one_run_and_one_reply(
     alerts: Channel, desk: Desk
 ) -> None:
     def receive(numbers: range) -> None:
@@ -160,7 +160,7 @@ def test_c55_an_inbound_event_delivered_forty_times_to_two_workers_is_one_run_an
     assert (run.status, delivery(run_id=run.run_id).status) == ("completed", "delivered")
 
 
-def test_c40_fourteen_requests_of_two_dispatchers_notify_once(
+def test_fourteen_requests_of_two_dispatchers_notify_once(
     alerts: Channel, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("delivery.breaker.OPEN_AFTER", 100)  # its pauses are not the point here

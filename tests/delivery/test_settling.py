@@ -138,7 +138,7 @@ def test_parts_go_out_in_order_each_after_the_one_before_is_delivered(desk: Desk
     assert OutboxItem.objects.get().delivery_id == deliveries()[2].pk
 
 
-def test_c143_hats_are_split_between_characters_and_joined_are_the_text(desk: Desk) -> None:
+def test_hats_are_split_between_characters_and_joined_are_the_text(desk: Desk) -> None:
     make_channel(settings={"path": SENDER, "part_limit": 4096, "part_unit": "utf16"})
     text = "🎩" * 2048 + "x"
 

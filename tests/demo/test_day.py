@@ -10,6 +10,7 @@ from django.db.models import Max, Min
 from django.test import Client
 from django.urls import reverse
 
+from config.demo import showing
 from config.demo.day.cast import APPROVER, HOUSEHOLDS, ROLES, TRIAGER, WAYS, set_up_people
 from config.demo.day.fill import fill
 from delivery.models import Worker
@@ -52,6 +53,8 @@ def test_the_day_is_real_and_leaves_what_it_promises(recipient: Simulator) -> No
     assert Counter(Run.objects.values_list("status", flat=True)).keys() == {
         "completed", "failed", "running", "crash_loop",
     }  # fmt: skip
+    assert _practises(8000).endswith("manage.py drill")
+    assert _practises(8003).endswith("manage.py drill --console http://127.0.0.1:8003")
 
 
 def _assert_that_both_sides_agree(recipient: Simulator) -> None:
@@ -146,6 +149,11 @@ def _needles() -> list[tuple[str, tuple[object, ...], tuple[str, ...]]]:
         ("concern", (one.name,), ("/delivery/",)) for one in CONCERNS if one.name not in SILENT
     ]
     return found
+
+
+def _practises(port: int) -> str:
+    told = showing.greeting(("127.0.0.1", port), "secret", "manage.py")
+    return next(line for line in told.splitlines() if line.startswith("Practise:"))
 
 
 def _place_of_generation_two() -> str:

@@ -120,7 +120,7 @@ def test_a_step_under_a_lease_is_refused_to_others(run: Run) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("before", ["new", "failed", "dead"])
-def test_c47_of_two_processes_that_start_a_step_at_once_one_is_refused(before: str) -> None:
+def test_of_two_processes_that_start_a_step_at_once_one_is_refused(before: str) -> None:
     run = make_run()
     if before != "new":
         first = execution.start_step(run, "write")

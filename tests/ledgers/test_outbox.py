@@ -47,7 +47,7 @@ def test_a_claim_leases_what_is_due_for_as_long_as_the_channel_says(
         assert (kept.leased, kept.due_at) == (True, item.lease_until)
 
 
-def test_c37_one_worker_that_claims_twice_at_once_gets_nothing_the_second_time(
+def test_one_worker_that_claims_twice_at_once_gets_nothing_the_second_time(
     rows: Sequence[Delivery],
 ) -> None:
     first, second = claim(10), claim(10)

@@ -67,7 +67,7 @@ def test_another_agent_does_not_take_over_a_run_and_both_are_named(trigger: str 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("trigger", ["slot-1", None])
-def test_c49_two_processes_that_open_a_slot_at_once_open_one_run(trigger: str | None) -> None:
+def test_two_processes_that_open_a_slot_at_once_open_one_run(trigger: str | None) -> None:
     start = Barrier(2)
 
     def open_it() -> int:

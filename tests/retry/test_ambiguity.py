@@ -15,6 +15,7 @@ from delivery.simulator.client import Simulator
 from ledgers.models import Attempt, Channel
 from tests.commands.shell import typed
 from tests.crash.clock import pass_s
+from tests.delivery.waves import finish, take_calls
 from tests.factories import deliveries, delivery, make_due, record, sweep
 from tests.retry.ways import HOUR, hooks, outcomes, rooms, wire
 
@@ -214,3 +215,83 @@ def test_a_provider_that_declares_nothing_about_rate_limits_is_not_believed() ->
     channel.credential = hooks().credential
 
     assert adapter_for(channel).declare().rate_limit_proves_rejection is False
+
+
+def test_an_answer_that_names_another_message_of_ours_is_no_acceptance(
+    recipient: Simulator,
+) -> None:
+    rooms(recipient, settings={"dedupe_window_s": HOUR}, retry_schedule=[0])
+    record(["room:a"], run_id="notice")
+    sweep()
+    recipient.behave("room:a", always="name_another", dedupe_s=HOUR)
+    record(["room:a"], run_id="reply")
+
+    for _ in range(3):
+        sweep()
+        make_due()
+
+    notice, reply = delivery("room:a", "notice"), delivery("room:a", "reply")
+    attempt = reply.attempts.get()  # and the same key, which settles nothing, is not tried
+    assert (notice.status, reply.status) == ("delivered", "unknown")
+    assert (attempt.outcome, reply.provider_message_id) == ("mismatch", "")
+    assert attempt.error.startswith("the provider named another message of ours: ")
+    assert str(notice.delivery_id) in attempt.error
+    assert notice.provider_message_id in attempt.response
+    assert "reply" in typed("list_unknown", "--json").out
+    assert recipient.effects("room:a") == 1
+
+
+def test_a_doubt_about_a_borrowed_id_ends_when_its_own_recognizer_is_found(
+    recipient: Simulator,
+) -> None:
+    rooms(recipient, look_up_schedule=[0], settings={"look_up_by_key": False})
+    (notice,) = record(["room:a"], run_id="notice")
+    sweep()
+    recipient.behave("room:a", "name_another")
+    record(["room:a"], run_id="reply")
+    sweep()
+    doubted = delivery("room:a", "reply")
+
+    (shown,) = [one for one in recipient.messages("room:a") if notice.recognizer in one["text"]]
+    recipient.inject("room:a", f"ref {doubted.recognizer}", author=shown["author"])
+    pass_s(HOUR)
+    sweep()
+
+    assert doubted.status == "unknown"
+    assert delivery("room:a", "reply").status == "delivered"
+    assert delivery("room:a", "reply").evidence.get(verdict="found").method == "surface_scan"
+
+
+def test_two_answers_of_one_wave_with_one_id_are_both_doubted(recipient: Simulator) -> None:
+    rooms(recipient)
+    recipient.behave("room:a", *[{"do": "accept", "body": '{"id": "same"}'}] * 2)
+    recipient.behave("room:b", {"do": "accept", "body": '{"id": "same"}'})
+    record(["room:a", "room:b"], run_id="first")
+    record(["room:a"], run_id="second")
+
+    finish(take_calls())
+
+    both = [delivery("room:a", run_id) for run_id in ("first", "second")]
+    assert [row.status for row in both] == ["unknown", "unknown"]
+    # Ids may be one per destination only.
+    assert delivery("room:b", "first").status == "delivered"
+
+
+def test_ids_are_compared_only_where_the_channel_declares_that_they_tell_messages_apart(
+    recipient: Simulator,
+) -> None:
+    hooks("unnamed")
+    hooks("named", settings={"id_header": "X-Message"})
+    said = {"do": "accept", "body": '{"id": "ok"}', "headers": {"X-Message": "m-1"}}
+    recipient.behave("a", always=said)
+    for number in (1, 2):
+        record([recipient.hook("a")], run_id=f"unnamed-{number}", channel="unnamed")
+        record([recipient.hook("a")], run_id=f"named-{number}", channel="named")
+        sweep()
+
+    statuses = {
+        run: delivery(recipient.hook("a"), run).status
+        for run in ("unnamed-1", "unnamed-2", "named-1", "named-2")
+    }
+    assert statuses.pop("named-2") == "unknown"
+    assert set(statuses.values()) == {"delivered"}

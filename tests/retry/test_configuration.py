@@ -8,6 +8,7 @@ import pytest
 from django.core import checks
 from django.core.exceptions import ValidationError
 
+from delivery.channels.registry import ADAPTERS
 from delivery.forms import ChannelForm
 from delivery.policy import complaints
 from ledgers.models import Channel, Credential
@@ -131,6 +132,16 @@ def test_a_deadline_below_what_the_provider_may_take_is_warned_about_with_both_n
     assert "150 s" in said.msg
     assert "160 s" in said.msg
     assert "160 s" in (said.hint or "")
+
+
+@pytest.mark.parametrize("slug", ADAPTERS)
+def test_no_channel_starts_with_a_warning_about_its_own_defaults(slug: str) -> None:
+    settings = {"simulator": SETTINGS, "function": {"path": "my_app.send"}}.get(slug, {})
+    new = unsaved(adapter=slug, settings=settings)
+
+    new.full_clean()
+
+    assert complaints(new) == []
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 
 from delivery.claim import claim
 from delivery.decide import Decided, decide
+from delivery.errors import NotSentError
 from delivery.history import Case
 from delivery.models import Worker as WorkerRow
 from delivery.settle import settle
@@ -16,11 +18,13 @@ from delivery.simulator.client import Simulator
 from delivery.submit import Call, Identity
 from delivery.timing import boottime
 from delivery.wave import open_wave
+from ledgers import boundaries
 from ledgers.clock import database_now
 from ledgers.models import Attempt, Event, OutboxItem
 from tests.crash.clock import pass_s
-from tests.delivery.waves import take, take_calls
-from tests.factories import deliveries, delivery, make_due, record, sweep
+from tests.delivery.senders import Desk
+from tests.delivery.waves import take, take_call, take_calls
+from tests.factories import deliveries, delivery, make_channel, make_due, record, sweep
 from tests.retry.crowds import at_once
 from tests.retry.ways import HOUR, outcomes, rooms
 
@@ -202,3 +206,30 @@ def test_two_that_search_for_the_same_delivery_get_one_lease(recipient: Simulato
     assert len(searches) == 1
     assert not isinstance(searches[0], Call)
     assert Event.objects.filter(kind="begin").count() == 1
+
+
+def test_a_retry_and_the_end_of_the_attempt_before_it_are_written_together_or_not_at_all(
+    desk: Desk,
+) -> None:
+    def die(point: str) -> None:
+        if point == "attempts-closed":
+            raise OperationalError("the connection was lost before the commit")
+
+    make_channel()
+    desk.script("tg:1001", NotSentError("no route"))
+    record()
+    call = take_call()
+    call.run()
+    boundaries.listen(die)
+    with pytest.raises(OperationalError):
+        settle([call], "worker-1")
+    boundaries.listen(None)
+    undone = (outcomes("tg:1001"), OutboxItem.objects.get().leased)
+
+    settle([call], "worker-1")
+    scheduled = (outcomes("tg:1001"), OutboxItem.objects.get().leased)
+    sweep()
+
+    assert (undone, scheduled) == (([""], True), (["not_sent"], False))
+    assert outcomes("tg:1001") == ["not_sent", "accepted"]
+    assert desk.effects("tg:1001") == 1

@@ -167,3 +167,25 @@ def test_a_pause_within_what_the_key_protects_is_simply_waited_for(recipient: Si
 
     assert between.startswith("too-early:")
     assert delivery("room:a").status == "delivered"
+
+
+def test_an_answer_that_proves_nothing_names_the_pause_before_the_same_key(
+    recipient: Simulator,
+) -> None:
+    rooms(recipient, settings={"dedupe_window_s": DAY}, retry_schedule=[BACKOFF_S])
+    recipient.behave("room:a", {"do": "503+effect", "retry_after": 600}, dedupe_s=DAY)
+    record(["room:a"])
+
+    sweep()
+    asked = delivery("room:a")
+    waits_s = pause(asked)
+    pass_s(599)
+    sweep()
+    early = outcomes("room:a")
+    pass_s(2)
+    sweep()
+
+    assert (asked.status, asked.cause[:9]) == ("unknown", "same-key:")
+    assert 600 <= waits_s < 601
+    assert early == ["ambiguous"]
+    assert (outcomes("room:a"), recipient.effects("room:a")) == (["ambiguous", "accepted"], 1)

@@ -1,16 +1,19 @@
 """Requests that wait for another person: approved, refused, expired or void."""
 
 import pytest
+from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from delivery.simulator.client import Simulator
 from ledgers.clock import database_now
+from ledgers.errors import InvalidValueError
 from ledgers.models import Delivery, Event
 from reviews import decisions
 from reviews.errors import NotAllowedError, VoidError
 from reviews.kinds import Kind, Stage
-from reviews.people import Person
+from reviews.people import Person, person_of
 from reviews.records import Decision
+from tests.reviews.people import person
 from tests.reviews.scenes import (
     BLIND,
     ROOM,
@@ -23,8 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_who_asks_cannot_approve_not_even_a_superuser(recipient: Simulator) -> None:
-    from tests.reviews.people import person
-
     root = person("root", superuser=True)
     channel(recipient, settings=BLIND)
     (row,) = unknown(recipient)
@@ -120,3 +121,43 @@ def test_a_request_can_be_refused_with_a_reason(
     assert (done.stage, done.answer) == (Stage.REFUSED, "they have it")
     with pytest.raises(NotAllowedError, match="refused by the second person"):
         decisions.approve(bob, asked.pk)
+
+
+@pytest.mark.parametrize("answer", ["a NUL \x00", "x" * 2_001, "\ud800"])
+def test_an_answer_that_cannot_be_kept_is_refused_with_its_field(
+    recipient: Simulator, alice: Person, bob: Person, answer: str
+) -> None:
+    channel(recipient, settings=BLIND)
+    asked = decisions.decide(alice, wish(Kind.SEND_OTHERWISE), unknown(recipient))
+
+    for act in (decisions.approve, decisions.refuse):
+        with pytest.raises(InvalidValueError, match="answer"):
+            act(bob, asked.pk, answer)
+
+    assert Decision.objects.get(pk=asked.pk).stage == Stage.REQUESTED
+
+
+def test_a_request_stays_its_persons_own_when_another_gets_their_name(
+    recipient: Simulator, alice: Person
+) -> None:
+    channel(recipient, settings=BLIND)
+    asked = decisions.decide(alice, wish(Kind.SEND_OTHERWISE), unknown(recipient))
+    User.objects.filter(username="alice").update(username="alice-smith")
+    namesake = person("alice", "triager")
+    renamed = person_of(User.objects.get(username="alice-smith"))
+
+    with pytest.raises(NotAllowedError, match="permission approve"):
+        decisions.refuse(namesake, asked.pk, "mine, surely")
+
+    assert decisions.refuse(renamed, asked.pk, "not needed").stage == Stage.REFUSED
+
+
+def test_a_refusal_says_once_what_would_be_right(recipient: Simulator, alice: Person) -> None:
+    channel(recipient, settings=BLIND)
+    rows = unknown(recipient)
+
+    with pytest.raises(NotAllowedError) as refused:
+        decisions.decide(alice, wish(Kind.TRY_AGAIN), rows)
+
+    assert str(refused.value).count("Right would be") == 1
+    assert ".." not in str(refused.value)

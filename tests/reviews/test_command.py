@@ -116,6 +116,22 @@ def test_a_moment_without_a_zone_is_a_misuse(row: Delivery, at: str) -> None:
     assert (said.code, said.json["field"]) == (2, "at")
 
 
+def test_what_was_refused_does_not_wait_any_more(row: Delivery, alice: Person) -> None:
+    words = ("--reason", "r", "--note", "n", "--typed", ROOM)
+    asked = typed(
+        "decide", "request", "send_otherwise", row.recognizer, *words, "--as", "alice", "--json",
+        stdin=PASSWORD,
+    )  # fmt: skip
+
+    said = typed(
+        "decide", "refuse", str(asked.json["decision"]), "--as", "alice", "--reason", "known",
+        stdin=PASSWORD,
+    )  # fmt: skip
+
+    assert said.code == 0
+    assert "waits" not in said.out
+
+
 def test_what_can_be_undone_is_listed_and_undone(recipient: Simulator, alice: Person) -> None:
     from tests.reviews.scenes import absent
 
@@ -129,7 +145,9 @@ def test_what_can_be_undone_is_listed_and_undone(recipient: Simulator, alice: Pe
     undone = typed("decide", "undo", str(made.json["decision"]), "--json")
     sweep()
 
-    assert (listed.code, "may be undone until" in listed.out) == (0, True)
+    assert listed.code == 0
+    assert "1 delivery, by" in listed.out
+    assert "may be undone until" in listed.out
     assert (undone.code, undone.json["deliveries"][0]["result"]) == (0, "undone")
     assert recipient.submissions(ROOM) == 1
 

@@ -4,6 +4,8 @@ import pytest
 from pytest_django import Settings
 
 from delivery.simulator.client import Simulator
+from ledgers.clock import database_now
+from ledgers.evidence import Sighting, add_sightings
 from reviews import decisions
 from reviews.errors import NotAllowedError
 from reviews.kinds import Kind, Stage
@@ -98,3 +100,23 @@ def test_a_wake_up_does_not_shorten_the_undo(recipient: Simulator, alice: Person
     row.refresh_from_db()
     assert (row.status, row.attempt_count) == ("pending", 1)
     assert due(row) == row.undo_until
+
+
+def test_undo_takes_nothing_back_that_somebody_else_decided_since(
+    recipient: Simulator, alice: Person, bob: Person
+) -> None:
+    """Bob's decision would say that it is carried out, and nothing would ever be sent."""
+    channel(recipient, settings={"dedupe_window_s": 7200, **BLIND})
+    (row,) = unknown_and_paused(recipient)
+    first = decisions.decide(alice, wish(Kind.SEND_SAME_KEY), [row])
+    add_sightings([
+        Sighting(row.pk, database_now(), "operator", "inconclusive", "", "", None, 0, "", "", "ann")
+    ])  # fmt: skip
+    row.refresh_from_db()
+    decisions.decide(bob, wish(Kind.SEND_SAME_KEY), [row])
+
+    with pytest.raises(NotAllowedError, match="it has moved on"):
+        decisions.undo(alice, first.pk)
+
+    row.refresh_from_db()
+    assert (row.decision, row.undo_until is None) == ("send_again", False)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from delivery.authority import covered_by
+from delivery.authority import covered_by, rule_complaints
 from delivery.channels.registry import ADAPTERS
 from delivery.editing import values_of
 from reviews.differences import differences
@@ -12,6 +12,8 @@ from reviews.widening import CHANNEL, CREDENTIAL, SETTINGS, widens
 from tests.factories import make_channel
 
 # field, the narrower value, the wider one
+# Looks like https://hooks.example.com/ and is another host; its second letter is Cyrillic.
+ALIKE = "https://h\u043eoks.example.com/*"
 STEPS: list[tuple[str, str, Any, Any]] = [
     ("channel", "lease_s", 60, 30),
     ("channel", "margin_s", 5, 1),
@@ -140,3 +142,26 @@ def test_another_adapter_is_shown_with_all_its_settings() -> None:
     assert found["adapter"] == ("webhook", "pigeon", True)
     assert found["a"] == ("nothing", "1", True)
     assert found["body"] == ("content", "nothing (the default)", True)
+
+
+def test_a_rule_with_letters_of_another_script_is_told_apart_from_what_it_looks_like() -> None:
+    why = widens("credential", "destination_rules", ["https://hooks.example.com/a"], [ALIKE])
+
+    assert "not all of it is ASCII: https://h\\u043eoks.example.com/*" in why
+
+
+@pytest.mark.parametrize("rule", ["https://a.example/\u202e*", "\u200bhttps://a.example/", "tg:1 "])
+def test_a_rule_with_what_nobody_can_see_is_none(rule: str) -> None:
+    (complaint,) = rule_complaints([rule])
+
+    assert ascii(rule) in complaint
+
+
+def test_a_difference_shows_what_nobody_can_see_and_what_turns_text_round() -> None:
+    before = {"identity": "ops", "scopes": ["a"]}
+    identity, scopes = differences(
+        "credential", before, {"identity": "bot\u202etset", "scopes": ["b\u200b"]}
+    )
+
+    assert identity.after_text == "bot\\u202etset"
+    assert (scopes.added, scopes.gone) == (["b\\u200b"], ["a"])

@@ -271,6 +271,21 @@ def test_another_generations_searches_leave_this_ones_schedule_alone() -> None:
     assert rule(row, at(500)) == "look-up"
 
 
+def test_searches_due_before_one_could_settle_anything_keep_their_distance() -> None:
+    looked: tuple[EvidenceFact, ...] = ()
+    due = []
+    for schedule in ((1, 2, 60), (200, 210, 200)):
+        policy = replace(LOOKS, look_up_schedule=schedule)
+        for seconds in (SETTLED, SETTLED + 1, SETTLED + 59):
+            row = facts(attempt("ambiguous"), policy=policy, evidence=looked)
+            due.append(next_move(row, at(50)).until)
+            looked += (EvidenceFact(1, "key_lookup", "inconclusive", at(seconds)),)
+        looked = ()
+
+    assert due[:3] == [at(SETTLED), at(SETTLED + 1), at(SETTLED + 59)]
+    assert due[3:] == [at(205), at(215), at(205)]  # from the end of the attempt, as it was
+
+
 # Times
 
 
@@ -280,6 +295,21 @@ def test_no_wait_outlasts_the_last_moment() -> None:
 
     assert (waiting.kind, waiting.until) == (Kind.WAIT, at(100) + TICK)
     assert rule(paused, at(100) + TICK) == "expired"
+
+
+@pytest.mark.parametrize("outcome", ["ambiguous", "in_flight"])
+def test_the_same_key_waits_as_long_as_the_provider_asked_and_never_past_its_window(
+    outcome: str,
+) -> None:
+    asked = facts(attempt(outcome, retry_after_s=600), policy=POLICY)
+    too_long = facts(attempt(outcome, retry_after_s=7200), policy=POLICY)
+
+    waiting = next_move(asked, at(100))
+
+    assert (waiting.rule, waiting.until) == ("same-key", at(605))
+    assert _kind_and_rule(asked) == ("submit", "same-key")
+    assert next_move(too_long, at(100)).until == at(3585)
+    assert rule(too_long, at(3585)) == "blocked"
 
 
 @pytest.mark.parametrize("strange", [float("inf"), 1e300, -1e300])

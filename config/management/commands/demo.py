@@ -130,8 +130,7 @@ class Command(LedgerCommand):
         self, folder: Path, recipient: Simulator, listening: socket.socket, text: str
     ) -> None:
         """Print how to look at it, and become the parent of console and worker."""
-        drill = f"{as_typed()} drill"
-        told = showing.greeting(listening.getsockname(), showing.new_password(), drill)
+        told = showing.greeting(listening.getsockname(), showing.new_password(), as_typed())
         self.stdout.write(f"{text}\n{told}")
         self.stdout.flush()
         _outlive_this_program(recipient)

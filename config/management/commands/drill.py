@@ -12,7 +12,16 @@ from django.urls import reverse
 
 from config.demo import sample
 from config.demo.scene import CHANNELS
-from config.drill.incident import AGENT, ALERT, Scene, deliveries, new_tag, practice_channel, stage
+from config.drill.incident import (
+    AGENT,
+    ALERT,
+    CONSOLE,
+    Scene,
+    deliveries,
+    new_tag,
+    practice_channel,
+    stage,
+)  # fmt: skip
 from config.drill.kinds import KINDS, SEEDS, Kind, fates
 from config.drill.result import Result, result_of
 from config.management.commands.up import as_typed
@@ -23,7 +32,6 @@ from ledgers.models import Channel, Run
 from reviews.incidents import incidents
 
 LOOK_S = 1.0
-CONSOLE = "http://127.0.0.1:8000"
 
 
 class Command(LedgerCommand):

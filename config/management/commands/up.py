@@ -66,7 +66,6 @@ class Command(LedgerCommand):
         listening = listen(options["host"], options["port"])
         greet = self._greet_program if options["json"] else self._greet
         greet(listening.getsockname(), first_password())
-        _let_alarms_lead_to(*listening.getsockname()[:2])
         connections.close_all()
         become_parent(folder, listening)
 
@@ -135,6 +134,7 @@ def _port(text: str) -> int:
 
 def become_parent(folder: Path, listening: socket.socket) -> NoReturn:
     """Replace this process, with all of Django in it, by the small parent."""
+    _let_alarms_lead_to(*listening.getsockname()[:2])
     listening.set_inheritable(True)
     number = listening.fileno()
     programs = [

@@ -33,7 +33,9 @@ class Command(LedgerCommand):
     help = (
         "Kill real processes at named boundaries, restart from clean ones on this database, and\n"
         "count what arrived at the recipient. Without --channel it starts a simulated recipient.\n"
-        "What it records stays in the ledger, under runs and channels named crashlab."
+        "What it records stays in the ledger, under runs and channels named crashlab. What is\n"
+        "unknown after a drill it decides to leave so, in the trail: that asks nobody and raises\n"
+        "no alarm."
     )
     lesson = """
         Exit codes: 0 every invariant holds · 1 one is broken · 2 refused, or a wrong option

@@ -19,8 +19,8 @@ class Command(LedgerCommand):
     help = (
         "List what no machine can finish, oldest first: unknown deliveries, which may have been\n"
         "accepted and are not sent again by guesswork; and pending ones that wait for a person,\n"
-        "such as after a search which proved that nothing arrived. `show_delivery ID` shows\n"
-        "everything about one."
+        "such as after a search which proved that nothing arrived. What somebody decided to\n"
+        "leave as it is counts as answered. `show_delivery ID` shows everything about one."
     )
     lesson = """
         Exit codes: 0 there are none · 1 there are some · 2 no such channel
@@ -39,17 +39,19 @@ class Command(LedgerCommand):
         )
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        unknown = unknown_deliveries(options["channel"])
-        count = unknown.count()
+        everything = unknown_deliveries(options["channel"])
+        unknown = everything.exclude(decision="leave")
+        count, left = unknown.count(), everything.filter(decision="leave").count()
         rows = _described(unknown[: options["limit"]])
-        value = {"count": count, "unknown": rows}
+        value = {"count": count, "left": left, "unknown": rows}
+        also = f"; {left} more left as they are, by decision" if left else ""
         if not count:
-            return Answer(value, "nothing is unknown, and nothing waits for a person")
+            return Answer(value, f"nothing is unknown, and nothing waits for a person{also}")
         shown = f", the oldest {len(rows)} shown" if len(rows) < count else ""
         sums = f"{unknown.filter(status='unknown').count()} unknown"
         if waiting := unknown.filter(status="pending").count():
             sums += f", {waiting} pending and waiting for a person"
-        text = f"{table(HEADERS, [_line(row) for row in rows])}\n\n{sums}{shown}"
+        text = f"{table(HEADERS, [_line(row) for row in rows])}\n\n{sums}{shown}{also}"
         return Answer(value, text, finding=True)
 
 

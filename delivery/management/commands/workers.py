@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from delivery.heartbeat import BEAT_S
 from delivery.models import Worker
+from delivery.silence import SILENT_S
 from ledgers.clock import database_now
 from ledgers.management.command import Answer, LedgerCommand, at_least_one
 from ledgers.management.words import seconds, table
 
-# A worker beats every BEAT_S; one that missed several is silent: killed, frozen, or cut off.
-SILENT_AFTER = timedelta(seconds=6 * BEAT_S)
+# One that has missed so many beats is killed, frozen, or cut off; the console counts alike.
+SILENT_AFTER = timedelta(seconds=SILENT_S)
 HEADERS = ("worker", "mode", "state", "last beat", "clock offset", "claimed", "settled")
 
 

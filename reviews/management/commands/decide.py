@@ -210,11 +210,12 @@ def _as_json(made: Decision) -> dict[str, Json]:
 
 def _told(made: Decision) -> str:
     rows = made.rows.select_related("delivery")
+    waits = "waits" if made.stage == Stage.REQUESTED else ""
     listed = table(
         ("delivery", "destination", "status", "result", "why"),
         [
             (str(r.delivery.delivery_id)[:13], r.delivery.destination, r.delivery.status,
-             r.result or "waits", r.why)
+             r.result or waits, r.why)
             for r in rows
         ],
     )  # fmt: skip
@@ -242,9 +243,10 @@ def _list() -> Answer:
 
 
 def _line_of(one: Decision) -> str:
-    number, until = one.rows.count(), one.undo_until or one.expires_at
+    count, until = one.rows.count(), one.undo_until or one.expires_at
+    rows = "1 delivery" if count == 1 else f"{count} deliveries"
     word = "may be undone" if one.stage == Stage.EXECUTED else "waits"
     return (
-        f"{one.pk}  {one.get_kind_display()}, {number} deliveries, by {one.requested_by}:"
+        f"{one.pk}  {one.get_kind_display()}, {rows}, by {one.requested_by}:"
         f" {word} until {moment(until)}"
     )

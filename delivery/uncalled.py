@@ -1,0 +1,51 @@
+"""What was claimed and never called, because the database went away in between: handed back.
+
+The worker that claimed it knows that no byte left. Without a word from it the rows would wait for
+their leases' end, and an attempt that had just been committed would make its delivery unknown.
+"""
+
+from collections.abc import Mapping
+
+from django.db import connection, transaction
+
+from ledgers import evidence, moves, outbox
+from ledgers.evidence import Closing
+
+
+def hand_back(fences: Mapping[int, int]) -> None:
+    """Close the attempts that were opened under these leases as not tried, and end the leases.
+
+    What came back to its place before the database went away is left there: its lease is over. A
+    row that somebody else holds at this moment waits for its lease's end.
+
+    Args:
+        fences: by delivery, the lease under which this very process has called nothing.
+
+    Raises:
+        OperationalError, InterfaceError: the database is not there yet; nothing was written.
+    """
+    if not fences:
+        return
+    with transaction.atomic():
+        held = moves.hold(fences, skip_locked=True)
+        mine = {row_id: fences[row_id] for row_id in held}
+        opened = _opened_under(mine)
+        why = "the database went away before it was called"
+        evidence.close_attempts(
+            [Closing(attempt, "not_tried", "", 0, error=why) for attempt in opened]
+        )
+        # One that was found abandoned meanwhile is in doubt no more.
+        outbox.wake(opened.values())
+        outbox.release(mine)
+
+
+def _opened_under(fences: Mapping[int, int]) -> dict[int, int]:
+    """The open attempts of these leases, and the deliveries that they are of."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT a.id, a.delivery_id FROM unnest(%s::bigint[], %s::bigint[]) AS w(id, fence)"
+            " JOIN ledgers_attempt a ON a.delivery_id = w.id AND a.fence = w.fence"
+            " WHERE a.closed_at IS NULL",
+            [list(fences), list(fences.values())],
+        )
+        return dict(cursor.fetchall())

@@ -1,0 +1,1 @@
+"""What the pages of documentation say, held against what there is."""
