@@ -46,11 +46,12 @@ from delivery.channels.secrets import fingerprint
 from delivery.channels.settings import Settings, is_plain, number, text
 from delivery.channels.texts import VISIBLE_LINE, mentions, split_content, text_of, visible_line
 from delivery.errors import SecretError
-from delivery.outcomes import Accepted, Deferred, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Deferred, NotSent, Outcome, Refused, Unauthorised
 
 _FORM = "application/x-www-form-urlencoded"
 _LOGIN = "/user/login/"
 _RIGHT = "the number of a topic, such as 1234"
+_NOT_LET_IN = "the forum does not take this name and password"
 _COMMENT = re.compile(r"/comment/([0-9]+)/find/")
 _MOVED = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND})
 
@@ -116,7 +117,7 @@ class ForumAdapter(ApiAdapter):
         """Sign in where nobody is, then post the form, once."""
         session = self._session(journal.deadline)
         if isinstance(session, str):
-            return NotSent(session)
+            return Unauthorised(session) if session.startswith(_NOT_LET_IN) else NotSent(session)
         headers = session.headers(self.endpoint())
         call = self._post(self.path(rendered, key, ""), headers, rendered.body)
         result = exchange(call, journal)
@@ -182,9 +183,10 @@ class ForumAdapter(ApiAdapter):
         if isinstance(answer, Failure):
             return f"cannot sign in: {getattr(answer.outcome, 'why', '')}"
         session_id = cookie(answer, "sessionid")
-        if answer.status_code != HTTPStatus.FOUND or not session_id:
-            refused = "the forum does not take this name and password, or too many were tried"
-            return f"cannot sign in: {answer.status_code}, {refused}"
+        if answer.status_code == HTTPStatus.OK and read_page(answer.text).errors:
+            return f"{_NOT_LET_IN}: {read_page(answer.text).errors[0]}"[:300]
+        if answer.status_code != HTTPStatus.FOUND or not session_id:  # as where too many were tried
+            return f"cannot sign in: answered {answer.status_code}, and nobody is signed in"
         return sessions.put(self._account(secret), session_id, cookie(answer, "csrftoken") or token)
 
     # --- What the forum shows
@@ -234,7 +236,7 @@ class ForumAdapter(ApiAdapter):
     def introspect(self, deadline: float) -> Introspection:
         got = self._page("/", deadline)
         if isinstance(got, str):
-            return Introspection(refused="name and password" in got, why=got)
+            return Introspection(refused=got.startswith(_NOT_LET_IN), why=got)
         return Introspection(
             identity=got[1].reader, why="" if got[1].reader else "nobody is signed in"
         )

@@ -37,7 +37,7 @@ from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import CLOCK_TOLERANCE, Page, Seen
 from delivery.channels.settings import Settings, choice, is_line, number, text
 from delivery.channels.texts import split_content, text_of
-from delivery.outcomes import Accepted, Outcome
+from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
 REF = "org.counterfoil.ref"
@@ -51,11 +51,21 @@ _RIGHT = "a room's id, such as !abcdef:example.org (an alias may come to mean an
 _REFUSES = frozenset(
     {
         "M_BAD_JSON", "M_CANNOT_LEAVE_SERVER_NOTICE_ROOM", "M_CONSENT_NOT_GIVEN", "M_FORBIDDEN",
-        "M_GUEST_ACCESS_FORBIDDEN", "M_INVALID_PARAM", "M_MISSING_PARAM", "M_MISSING_TOKEN",
-        "M_NOT_FOUND", "M_NOT_JSON", "M_RESOURCE_LIMIT_EXCEEDED", "M_TOO_LARGE", "M_UNKNOWN_TOKEN",
-        "M_UNRECOGNIZED", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED",
+        "M_GUEST_ACCESS_FORBIDDEN", "M_INVALID_PARAM", "M_MISSING_PARAM", "M_NOT_FOUND",
+        "M_NOT_JSON", "M_RESOURCE_LIMIT_EXCEEDED", "M_TOO_LARGE", "M_UNRECOGNIZED",
     }
 )  # fmt: skip
+
+# About the token or its user, whatever the message.
+_NO_TOKEN = frozenset(
+    {
+        "M_MISSING_TOKEN",
+        "M_UNKNOWN_TOKEN",
+        "M_USER_DEACTIVATED",
+        "M_USER_LOCKED",
+        "M_USER_SUSPENDED",
+    }
+)
 
 
 class MatrixAdapter(ApiAdapter):
@@ -108,7 +118,7 @@ class MatrixAdapter(ApiAdapter):
             rate_limit_proves_rejection=True,
             processing_s=5.0,
             deadline_s=30.0,
-            introspection="account/whoami: the user and the device; a room's power levels are not",
+            introspection="account/whoami: the user; what a room allows them is not listed",
             questions_per_minute=60.0,
             met="real server",
         )
@@ -154,6 +164,8 @@ class MatrixAdapter(ApiAdapter):
             wait_ms: Json = named.get("retry_after_ms")
             is_number = isinstance(wait_ms, int | float) and not isinstance(wait_ms, bool)
             return rate_limited(answer, wait_ms / 1000 if is_number else None, secret)
+        if 400 <= status < 500 and errcode in _NO_TOKEN:
+            return Unauthorised(f"{status} {errcode}", response=kept_text(answer, [secret]))
         if 400 <= status < 500 and errcode in _REFUSES:
             return said_no(answer, f"{status} {errcode}", secret)
         return unclear(answer, f"{status} {errcode} proves nothing about acceptance", secret)
@@ -163,13 +175,12 @@ class MatrixAdapter(ApiAdapter):
         if surface is None:
             return
         me = self.introspect(deadline)
-        user = me.identity.partition(" ")[0]
         path = f"{_room(query.destination)}/messages"
         asked: dict[str, Json] = {"dir": "b", "limit": PAGE}
-        reading = _Reading(query, user)
+        reading = _Reading(query, me.identity)
 
         def page(cursor: str | None) -> Page | str:
-            if not user:
+            if not me.identity:
                 return f"who reads is not known: {me.why}"
             said = self.told(path, deadline, {**asked, **({"from": cursor} if cursor else {})})
             return said if isinstance(said, str) else reading.page(said)
@@ -184,8 +195,8 @@ class MatrixAdapter(ApiAdapter):
         if answer.status_code != HTTPStatus.OK or not isinstance(said, dict):
             refused = answer.status_code == HTTPStatus.UNAUTHORIZED
             return Introspection(refused=refused, why=f"answered {answer.status_code}")
-        user, device = str(said.get("user_id", "")), str(said.get("device_id", ""))
-        return Introspection(identity=f"{user} {device}".strip(), clock=clock_of(answer))
+        # Not the device: a new one is the same account, and its token voids the keys by itself.
+        return Introspection(identity=str(said.get("user_id", "")), clock=clock_of(answer))
 
 
 class _Reading:

@@ -44,23 +44,21 @@ _XML_CODE = re.compile(rb"<Code>([A-Za-z]{1,100})</Code>")
 # Of SendEmail's own errors and the ones that every service shares: all are answered before acting.
 _REFUSES = frozenset(
     {
-        "AccountSuspendedException",
-        "BadRequestException", "ExpiredTokenException", "IncompleteSignature",
-        "IncompleteSignatureException", "InvalidClientTokenId", "InvalidSignatureException",
-        "LimitExceededException", "MailFromDomainNotVerifiedException", "MessageRejected",
-        "MissingAuthenticationToken", "MissingAuthenticationTokenException", "NotFoundException",
-        "OptInRequired", "SendingPausedException", "SignatureDoesNotMatch",
-        "UnrecognizedClientException", "ValidationError", "ValidationException",
+        "AccountSuspendedException", "BadRequestException", "LimitExceededException",
+        "MailFromDomainNotVerifiedException", "MessageRejected", "NotFoundException",
+        "OptInRequired", "SendingPausedException", "ValidationError", "ValidationException",
+    }
+)  # fmt: skip
+# About the keys, whatever the message: not known, or not allowed to send.
+_NO_KEYS = frozenset(
+    {
+        "ExpiredTokenException", "IncompleteSignature", "IncompleteSignatureException",
+        "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException", "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
     }
 )  # fmt: skip
 _NOT_ALLOWED = frozenset({"AccessDenied", "AccessDeniedException"})
-_NEEDED = ("ses:SendEmail",)
-_NOT_KNOWN = frozenset(
-    {
-        "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch",
-        "InvalidSignatureException", "ExpiredTokenException",
-    }
-)  # fmt: skip
 
 
 class SesAdapter(ApiAdapter):
@@ -164,9 +162,10 @@ class SesAdapter(ApiAdapter):
         error = _error(answer)
         if status == HTTPStatus.TOO_MANY_REQUESTS or (status < 500 and error in _THROTTLED):
             return rate_limited(answer, None, token)
-        if 400 <= status < 500 and error in _NOT_KNOWN | _NOT_ALLOWED:
-            needed = _NEEDED if error in _NOT_ALLOWED else ()
-            return Unauthorised(f"{status} {error}", needed, (), kept_text(answer, [token]))
+        if 400 <= status < 500 and error in _NO_KEYS | _NOT_ALLOWED:
+            needed = ("ses:SendEmail",) if error in _NOT_ALLOWED else ()
+            shown = kept_text(answer, [token])
+            return Unauthorised(f"{status} {error}", needed, response=shown)
         if 400 <= status < 500 and error in _REFUSES:
             return said_no(answer, f"{status} {error}", token)
         return unclear(answer, f"{status} {error} proves nothing about acceptance", token)
@@ -183,7 +182,7 @@ class SesAdapter(ApiAdapter):
             )
         error = _error(answer)
         why = f"answered {answer.status_code} {error}".strip()
-        return Introspection(refused=error in _NOT_KNOWN, clock=clock_of(answer), why=why)
+        return Introspection(refused=error in _NO_KEYS, clock=clock_of(answer), why=why)
 
 
 def _may_send(answer: PartialAnswer) -> bool:

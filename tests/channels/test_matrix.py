@@ -9,7 +9,7 @@ import pytest
 from delivery.channels.contract import Envelope, Query
 from delivery.channels.matrix import MatrixAdapter
 from delivery.errors import BadDestinationError
-from delivery.outcomes import Accepted, Ambiguous, Deferred, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, Deferred, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
 from tests.channels.peers import Peer, answering, status
@@ -56,6 +56,8 @@ def test_what_names_no_room_is_refused(given: str) -> None:
         (status(200, body='{"event_id": "$1"}'), Accepted),
         (status(200, body="not JSON"), Accepted),
         (status(403, body='{"errcode": "M_FORBIDDEN"}'), Refused),
+        (status(401, body='{"errcode": "M_UNKNOWN_TOKEN"}'), Unauthorised),
+        (status(401, body="<html>a proxy's own</html>"), Ambiguous),
         (status(403, body="<html>a proxy's own</html>"), Ambiguous),
         (status(400, body='{"errcode": "M_UNKNOWN"}'), Ambiguous),
         (status(400, body='{"errcode": ["M_FORBIDDEN"]}'), Ambiguous),

@@ -136,6 +136,7 @@ def test_keys_that_may_not_send_are_refused_and_not_quoted(lab: Lab, keys: Any, 
     outcome = lab.send(secret=secret)
 
     assert isinstance(outcome, Unauthorised), outcome
+    assert outcome.needed == (("ses:SendEmail",) if keys is _that_may_not_send else ())
     assert any(name in outcome.why for name in error.split("|"))
     assert secret.partition(":")[2] not in repr(outcome)
     assert lab.mails == []
