@@ -13,6 +13,7 @@ from delivery.channels.github import GithubAdapter
 from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.pagerduty import PagerdutyAdapter
 from delivery.channels.resend import ResendAdapter
+from delivery.channels.roundup import RoundupAdapter
 from delivery.channels.secrets import read_secret
 from delivery.channels.ses import SesAdapter
 from delivery.channels.simulator import SimulatorAdapter
@@ -29,6 +30,7 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
         EmailAdapter,
         MatrixAdapter,
         ForumAdapter,
+        RoundupAdapter,
         ResendAdapter,
         SesAdapter,
         SlackAdapter,

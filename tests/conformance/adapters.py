@@ -12,6 +12,7 @@ from delivery.channels.forum_sessions import Account, sessions
 from delivery.channels.function import FunctionAdapter
 from delivery.channels.matrix import MatrixAdapter
 from delivery.channels.registry import ADAPTERS
+from delivery.channels.roundup import RoundupAdapter
 from delivery.channels.secrets import fingerprint
 from delivery.channels.ses import SesAdapter
 from delivery.channels.simulator import SimulatorAdapter
@@ -73,6 +74,19 @@ def _forum(url: str) -> Made:
     return ForumAdapter(settings, lambda: SECRET), "12"
 
 
+class _WithAddress(RoundupAdapter):
+    """It has asked for an address already: what is tried here is the submission."""
+
+    def _token(self, destination: str, deadline: float) -> str:
+        del destination, deadline
+        return "an-address"
+
+
+def _roundup(url: str) -> Made:
+    settings = {"base_url": url, "allow_private": True, "username": "agent"}
+    return _WithAddress(settings, lambda: SECRET), "issue"
+
+
 def _vendor(name: str) -> Maker:
     way = WAYS[name]
 
@@ -91,6 +105,7 @@ MADE: Mapping[str, Maker] = {
     "matrix": _matrix,
     "ses": _ses,
     "forum": _forum,
+    "roundup": _roundup,
     **{name: _vendor(name) for name in WAYS},
 }
 # A stranger's function raises exceptions that tell nothing: all it can say is "perhaps".

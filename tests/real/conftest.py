@@ -9,7 +9,7 @@ import pytest
 
 from tests.real import mail_servers as mail
 from tests.real import moto as ses
-from tests.real import spirit
+from tests.real import roundup, spirit
 from tests.real import synapse as matrix
 from tests.real.mail_servers import MailServers
 from tests.real.processes import HOW
@@ -48,4 +48,15 @@ def mail_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ses.Moto]
 def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spirit.Spirit]:
     """django-spirit."""
     with spirit.spirit(tmp_path_factory.mktemp("spirit")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def tracker() -> Iterator[roundup.Roundup]:
+    """Roundup."""
+    # Not pytest's folder, which others may not enter: it does not run as root.
+    with (
+        tempfile.TemporaryDirectory(prefix="counterfoil-roundup-") as folder,
+        roundup.roundup(Path(folder)) as server,
+    ):
         yield server
