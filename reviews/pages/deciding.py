@@ -12,6 +12,7 @@ from django.urls import reverse
 from ledgers.clock import database_now
 from ledgers.errors import InvalidValueError
 from reviews import decisions, gates, wishes
+from reviews.agreeing import typing_refused
 from reviews.errors import NotAllowedError
 from reviews.gates import Refusal
 from reviews.kinds import NEEDS, Gate, Kind, Stage
@@ -21,7 +22,7 @@ from reviews.people import person_of
 from reviews.preview import Preview, preview
 from reviews.records import Decision
 from reviews.refusals import note_refusal
-from reviews.refusing import refuse_unless
+from reviews.refusing import refuse_if, refuse_unless
 from reviews.wishes import Wish, check
 
 ANY = ("decide", "triage", "approve")
@@ -59,8 +60,10 @@ def decision_confirm(request: HttpRequest, pk: int) -> HttpResponseBase:
     draft = find(pk)
 
     def act() -> str:
+        typed = request.POST.get("typed", "")
         _refuse_unseen(draft, request.POST.get("wish", ""))
-        wish = wishes.wish_of(draft, request.POST.get("typed", ""))
+        _refuse_uncounted(draft, typed)
+        wish = wishes.wish_of(draft, typed)
         made = decisions.request(person_of(request.user), wish, pk)
         if made.stage == Stage.EXECUTED:
             return f"Decided: {made.get_kind_display()}."
@@ -139,6 +142,16 @@ def _refuse_unseen(draft: Decision, shown: str) -> None:
         draft.stage != Stage.DRAFT or shown == wishes.digest(draft),
         Refusal(said, "a look at what it says now, and the button below it"),
     )
+
+
+def _refuse_uncounted(draft: Decision, typed: str) -> None:
+    """A button is about as many as its page happens to hold: who presses it says how many.
+
+    Who decides by a command or in Python names each of them instead.
+    """
+    count = draft.rows.count()
+    if draft.stage == Stage.DRAFT and count > 1:
+        refuse_if(typing_refused(str(count), typed))
 
 
 def to_decision(pk: int) -> str:

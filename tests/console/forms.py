@@ -30,8 +30,14 @@ def decide(client: Client, row: Delivery, kind: str, **fields: str) -> Decision:
 
 
 def confirm(client: Client, draft: Decision, **fields: str) -> str:
-    """Press the button of that page, and read what is said then."""
-    shown = re.search(r'name="wish" value="([^"]*)"', text(client, page("decision", draft.pk)))
+    """Press the button of that page, and read what is said then.
+
+    Where it asks how many there are, that is typed as well.
+    """
+    html = text(client, page("decision", draft.pk))
+    shown = re.search(r'name="wish" value="([^"]*)"', html)
+    counted = re.search(r"Type the number of deliveries: <code>(\d+)</code>", html)
+    fields = ({"typed": counted[1]} if counted else {}) | fields
     fields |= {"wish": shown.group(1)} if shown else {}
     answer = client.post(page("decision_confirm", draft.pk), fields, follow=True)
     draft.refresh_from_db()

@@ -9,6 +9,7 @@ from django.test import Client
 from delivery.simulator.client import Simulator
 from ledgers.models import Event
 from reviews.incidents import Incident
+from reviews.kinds import Stage
 from reviews.records import Assignment, Decision
 from tests.console.forms import confirm, decide, page, text
 from tests.factories import delivery
@@ -49,6 +50,28 @@ def test_an_incident_is_frozen_and_what_comes_later_is_not_acted_on(
     assert {row.delivery_id for row in draft.rows.all()} == {row.pk for row in chosen}
     assert delivery("room:late", "run-2").decision == ""
     assert delivery("room:3").decision == "leave"
+
+
+def test_a_decision_about_several_takes_their_number_and_says_all_where_all_are_meant(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient, settings=BLIND)
+    unknown(recipient, "room:a", "room:b", "room:c")
+    triager.post(page("triage_select"), incident(triager))
+    draft = Decision.objects.get()
+    triager.post(page("decision_fill", draft.pk), {"kind": "leave", "reason": "it was down"})
+
+    shown = text(triager, page("decision", draft.pk))
+    wrong = confirm(triager, draft, typed="30")
+    stage = draft.stage
+    right = confirm(triager, draft, typed="3")
+
+    assert "It is about all 3." in shown
+    assert "the others are skipped" not in shown
+    assert "What was typed is not what this is about. Right would be: 3, typed by hand." in wrong
+    assert stage == Stage.DRAFT
+    assert "Decided: leave undelivered." in right
+    assert "to take it back, open the delivery and decide otherwise" in right
 
 
 def test_what_an_incident_is_about_is_said_by_the_ledger_and_not_by_who_selects_it(

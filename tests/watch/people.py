@@ -3,6 +3,7 @@
 import email
 import email.policy
 import json
+import logging
 import threading
 from collections.abc import Callable
 from email.message import EmailMessage
@@ -13,6 +14,8 @@ from typing import Any, Self
 from aiosmtpd.controller import Controller
 
 OK = "250 OK"
+# It tells each connection that ends, to whoever logs.
+logging.getLogger("mail.log").setLevel(logging.WARNING)
 Answer = Callable[[], str]
 
 
