@@ -96,6 +96,7 @@ class Facts:
     `held`: the reasons, in words, why nothing may leave now although nothing forbids it for good.
     `decision`: send_again, try_again, leave or empty, in force since `decided_at`.
     `look_again_at`: when a person asked for one more search.
+    `no_question_before`: when its turn comes to be searched for, where others are before it.
     """
 
     delivery_id: str
@@ -112,6 +113,7 @@ class Facts:
     decision: str = ""
     decided_at: datetime | None = None
     look_again_at: datetime | None = None
+    no_question_before: datetime | None = None
     earlier_part_open: bool = False
     earlier_part_ended: bool = False
     unreadable: str = ""

@@ -123,6 +123,19 @@ class ReceiptTally(models.Model):
         return f"{self.count} {self.reason}"
 
 
+class QuestionMeter(models.Model):
+    """The pace at which a channel's provider is asked; see `delivery.questions`."""
+
+    channel = models.OneToOneField(
+        Channel, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    free_at = models.DateTimeField()
+    turn_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"free at {self.free_at:%H:%M:%S}"
+
+
 class ChannelMeter(models.Model):
     """The token bucket of a channel with a rate limit; see `delivery.limits`."""
 

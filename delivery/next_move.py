@@ -305,7 +305,7 @@ def _next_look_up_at(facts: Facts, now: datetime) -> datetime | None:
     wanted = min(_looks_wanted(facts, settled), default=None)
     if wanted is None:
         return None
-    at = max(wanted, settled)
+    at = max(filter(None, (wanted, settled, facts.no_question_before)))
     until = facts.key_protects_until
     if until is not None and _same_key_possible(facts, now):
         room = policy.deadline_s + policy.margin_s

@@ -7,14 +7,16 @@ the rules answer that (`Facts.settled_at`).
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from delivery import hooks
+from delivery import hooks, questions
 from delivery.channels.contract import Adapter, Finding, Query
+from delivery.channels.looking import asked
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import Case, read
 from delivery.timing import boottime
@@ -42,6 +44,7 @@ class Search:
     deadline_s: float
     findings: list[Finding] = field(default_factory=list)
     ends_by: float = math.inf
+    asked: int = 0
 
     @property
     def channel_id(self) -> int:
@@ -54,7 +57,7 @@ class Search:
 
     def run(self) -> None:
         """Search and keep what was seen. Never raises."""
-        self.ends_by = boottime() + self.deadline_s
+        self.ends_by, before = boottime() + self.deadline_s, asked.count
         try:
             for said in self.adapter.look_up(self.query, self.ends_by):
                 finding = vetted_finding(said, self.adapter.secret)
@@ -66,6 +69,7 @@ class Search:
             self.findings.append(nothing_found(f"the search failed: {type(error).__name__}"))
         if not self.findings:
             self.findings.append(nothing_found("the adapter had nothing to ask"))
+        self.asked = asked.count - before
         boundary("searched")
 
     def sightings(self, seen_by: str) -> list[Sighting]:
@@ -150,6 +154,7 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
         held = moves.hold(fences, skip_locked=leased)
         mine = [search for search in searches if search.case.id in held]
         evidence.add_sightings([s for search in mine for s in search.sightings(actor)])
+        _charge(mine, ways)
         boundary("evidence-stored")
         decided = [decide(case) for case in read(held, ways)]
         own = [d for d in decided if leased and d.case.leased and d.case.fence == fences[d.case.id]]
@@ -165,3 +170,11 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
     boundary("reconciled")
     hooks.tell(found)
     return decided
+
+
+def _charge(searches: Sequence[Search], ways: Ways) -> None:
+    """What each asked besides the one question that it had room for: pages, who we are."""
+    more: Counter[int] = Counter()
+    for search in searches:
+        more[search.channel_id] += search.asked - 1
+    questions.charge(more, ways)

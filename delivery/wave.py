@@ -9,6 +9,7 @@ from delivery.contents import read_contents
 from delivery.decide import Decided, carry_out, decide
 from delivery.history import read
 from delivery.next_move import HOLD_RECHECK_S, Kind
+from delivery.questions import within_budget
 from delivery.reconcile import Search, search_for
 from delivery.submit import (
     Call,
@@ -100,7 +101,7 @@ def _set_aside(lease: Claimed, cause: str, who: Identity) -> None:
 def _open(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways) -> Jobs:
     cases = read(leases, ways)
     decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
-    now, later = _split(decided)
+    now, later = _split(within_budget(decided, ways))
     rendered = _render(now, ways)
     later += [item for item in rendered if isinstance(item, Decided)]
     starting = [item for item in later if _can_start(item, Kind.LOOK_UP)]

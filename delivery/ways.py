@@ -34,6 +34,8 @@ class Way:
     refused: Mapping[str, str] = field(default_factory=dict)
     # The secret is another one than before, and its provider can tell whose it is.
     unverified: bool = False
+    # How many questions a minute its provider is asked; 0 is no limit. See `delivery.questions`.
+    questions_per_minute: float = 0.0
 
     def refuses(self, destination: str) -> str:
         """Why the provider does not let this credential through to there; empty where it does."""
@@ -78,7 +80,18 @@ def open_way(channel: Channel) -> Way:
     way = Way(channel, adapter, mark, tuple(reasons), boottime())
     way.refused = credentials.holds_of(channel, mark)
     way.unverified = "" not in way.refused and credentials.renewed(channel, adapter, mark)
+    way.questions_per_minute = budget_of(adapter)
     return way
+
+
+def budget_of(adapter: Adapter) -> float:
+    """Questions a minute: what the provider takes, or fewer if the channel says so; 0: any."""
+    try:
+        declared = float(adapter.declare().questions_per_minute)
+        own = float(adapter.settings.get("questions_per_minute") or 0.0)
+    except Exception:  # noqa: BLE001  whatever an operator's settings make it raise
+        return 0.0
+    return min((one for one in (declared, own) if one > 0), default=0.0)
 
 
 def _open_adapter(channel: Channel) -> tuple[Adapter, list[str]]:

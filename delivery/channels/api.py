@@ -20,7 +20,7 @@ from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.looking import ask, bearer
 from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import Page, Scan
-from delivery.channels.settings import Settings, choice, flag, number, text
+from delivery.channels.settings import Settings, budget, choice, flag, number, text
 from delivery.channels.texts import visible_line
 from delivery.channels.urls import is_file, is_http_url
 from delivery.errors import SecretError
@@ -40,6 +40,7 @@ def api_settings(home: str) -> dict[str, Any]:
             required=not home,
         ),
         "allow_private": flag("Whether an address in a private network may be called."),
+        "questions_per_minute": budget(),
         "ca_file": text(
             "Certificates to trust instead of the usual ones.",
             right="the path of a readable PEM file",

@@ -29,7 +29,7 @@ from delivery.channels.bounded_import import import_bounded
 from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
 from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.destinations import check_destination
-from delivery.channels.settings import Setting, Settings, choice, flag, number, text
+from delivery.channels.settings import Setting, Settings, budget, choice, flag, number, text
 from delivery.channels.texts import split_content
 from delivery.errors import HeldBackError, NotSentError, RefusedError
 from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
@@ -69,6 +69,7 @@ class FunctionAdapter(Adapter):
         "processing_s": number("Seconds until the look-up knows of a message.", default=0),
         "part_limit": number("Most units of text in a message; 0: no limit.", default=0),
         "part_unit": choice("What the limit counts.", "utf16", "code_points", "bytes"),
+        "questions_per_minute": budget(),
     }
 
     best: ClassVar[Mapping[str, Json]] = {

@@ -1,5 +1,6 @@
 """Questions to a provider: one GET each, and what its answer is worth."""
 
+import threading
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Literal
@@ -21,6 +22,15 @@ def bearer(secret: str) -> dict[str, str]:
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError("the credential's secret has a character that no header can carry")
     return {"Authorization": f"Bearer {secret}"}
+
+
+class Asked(threading.local):
+    """How many questions this thread has asked."""
+
+    count = 0
+
+
+asked = Asked()
 
 
 class SilentJournal:
@@ -49,6 +59,7 @@ def ask(
     most: int = MAX_READ,
 ) -> PartialAnswer | str:
     """A whole answer, or why there is none. `deadline`: a moment on `boottime()`."""
+    asked.count += 1
     call = Call("GET", url, headers, allow_private=allow_private, ca_file=ca_file, most=most)
     result = exchange(call, SilentJournal(deadline))
     if isinstance(result, Failure):

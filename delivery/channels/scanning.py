@@ -150,12 +150,21 @@ class Scan:
             method="surface_scan",
             verdict=verdict,
             searched=searched,
-            why="" if matches else "; ".join(self._doubts),
+            why=self._why(verdict),
             provider_message_id=matches[0].id if matches else "",
             covered_from=self._covered_from(),
             pages=self._pages,
             response=_listed(matches),
         )
+
+    def _why(self, verdict: Verdict) -> str:
+        """What stands against it, or what was checked before nothing could count as absent."""
+        if verdict == "inconclusive":
+            return "; ".join(self._doubts)
+        if verdict != "absent":
+            return ""
+        may = self._surface.permission or "read it"
+        return f"all of it was read, a control message was seen, and the reader may: {may}"
 
 
 def _listed(matches: list[Seen]) -> str:

@@ -46,6 +46,16 @@ def number(
     return Setting(default, f"a number from {least:g} to {most:g}", is_right, about)
 
 
+def budget() -> Setting:
+    """How often a provider may be asked; the same in every adapter that can ask."""
+    return number(
+        "Questions a minute when looking for what is unknown, if fewer than its provider takes;"
+        " 0: as many as that.",
+        default=0,
+        most=100_000.0,
+    )
+
+
 def text(
     about: str,
     *,

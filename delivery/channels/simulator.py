@@ -18,7 +18,7 @@ from delivery.channels.http import Call, Failure, exchange
 from delivery.channels.looking import ask, bearer, found_or_absent
 from delivery.channels.reading import PartialAnswer
 from delivery.channels.scanning import Page, Scan, Seen, moment
-from delivery.channels.settings import Settings, choice, flag, number, text
+from delivery.channels.settings import Settings, budget, choice, flag, number, text
 from delivery.channels.texts import VISIBLE_LINE, split_content, text_of, visible_line
 from delivery.errors import BadDestinationError, SecretError
 from delivery.outcomes import NotSent, Outcome
@@ -62,6 +62,7 @@ class SimulatorAdapter(Adapter):
         "part_limit": number("Most units of text in a message; 0: no limit.", default=0),
         "part_unit": choice("What the limit counts.", "utf16", "code_points", "bytes"),
         "processing_s": number("Seconds until a message can be found.", default=0),
+        "questions_per_minute": budget(),
     }
 
     best: ClassVar[Mapping[str, Json]] = {"dedupe_window_s": 86_400}

@@ -26,7 +26,7 @@ from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json
 from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.http import Call, exchange
 from delivery.channels.looking import ask, bearer, found_or_absent
-from delivery.channels.settings import Settings, choice, flag, number, statuses, text
+from delivery.channels.settings import Settings, budget, choice, flag, number, statuses, text
 from delivery.channels.urls import is_file, is_http_url, is_token, normalise_url
 from delivery.errors import SecretError
 from delivery.outcomes import NotSent, Outcome
@@ -77,6 +77,7 @@ class WebhookAdapter(Adapter):
             right="a header's name",
             is_right=is_token,
         ),
+        "questions_per_minute": budget(),
     }
 
     best: ClassVar[Mapping[str, Json]] = {

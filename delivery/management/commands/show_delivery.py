@@ -11,7 +11,7 @@ from delivery.ways import Ways
 from ledgers.finding import find_delivery
 from ledgers.management.command import Answer, LedgerCommand
 from ledgers.management.words import moment, pairs, section, table
-from ledgers.models import Delivery
+from ledgers.models import Delivery, Evidence
 
 CONTENT_SHOWN = 200  # characters
 
@@ -151,12 +151,19 @@ def _attempts(row: Delivery) -> str:
 
 
 def _evidence(row: Delivery) -> str:
-    headers = ("taken", "method", "verdict", "searched", "why", "by")
+    headers = ("taken", "method", "verdict", "searched", "coverage", "why", "by")
     rows = [
-        (moment(e.taken_at), e.method, e.verdict, e.searched, e.why, e.seen_by)
+        (moment(e.taken_at), e.method, e.verdict, e.searched, _coverage(e), e.why, e.seen_by)
         for e in row.evidence.order_by("id")
     ]
     return table(headers, rows)
+
+
+def _coverage(found: Evidence) -> str:
+    """How much of the time, and how many pages, a search read."""
+    since = f"from {moment(found.covered_from)}" if found.covered_from else ""
+    pages = f"{found.pages} pages" if found.pages else ""
+    return ", ".join(filter(None, (since, pages)))
 
 
 def _trail(row: Delivery) -> str:
