@@ -75,7 +75,7 @@ class Spirit:
             self.ask(
                 "INSERT INTO spirit_comment_comment (user_id, topic_id, comment, comment_html,"
                 " action, date, is_removed, is_modified, modified_count, likes_count)"
-                " VALUES (?, ?, ?, ?, 0, datetime('now'), 0, 0, 0, 0)",
+                " VALUES (?, ?, ?, ?, 0, strftime('%Y-%m-%d %H:%M:%f', 'now'), 0, 0, 0, 0)",
                 user_id, topic, said, f"<p>{said}</p>",
             )  # fmt: skip
 
