@@ -10,7 +10,7 @@ interface that others keep, not Amazon's.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import ClassVar
@@ -24,13 +24,15 @@ from delivery.channels.api import (
     said_no,
     unclear,
 )
-from delivery.channels.contract import Envelope, Introspection, Json, Rendered
+from delivery.channels.contract import Envelope, Introspection, Json, Posted, Receipt, Rendered
 from delivery.channels.declaration import Declaration
 from delivery.channels.mail_addresses import is_address, normalise_address
 from delivery.channels.mail_content import check_mail_content, read_mail_content
 from delivery.channels.reading import PartialAnswer
+from delivery.channels.ses_events import read_event
 from delivery.channels.settings import Settings, is_line, matches, text
 from delivery.channels.sigv4 import Keys, Scope, signature_headers
+from delivery.channels.sns import confirm, verified
 from delivery.channels.texts import visible_line
 from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
@@ -87,6 +89,11 @@ class SesAdapter(ApiAdapter):
             right="a configuration set's name",
             is_right=matches(r"[A-Za-z0-9_-]{1,64}"),
         ),
+        "receipt_topic": text(
+            "The SNS topic that its events go to, and from there to /receipts/<channel>/.",
+            right="a topic's ARN, such as arn:aws:sns:eu-central-1:123456789012:mail",
+            is_right=matches(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"),
+        ),
     }
 
     @classmethod
@@ -108,6 +115,7 @@ class SesAdapter(ApiAdapter):
             introspection="GetAccount: whether the keys are known and may send; no scopes",
             questions_per_minute=60.0,  # GetAccount takes one a second
             scopes=("ses:SendEmail",),
+            receipts="events by SNS, signed, of one topic",
             met="contract only",
         )
 
@@ -169,6 +177,14 @@ class SesAdapter(ApiAdapter):
         if 400 <= status < 500 and error in _REFUSES:
             return said_no(answer, f"{status} {error}", token)
         return unclear(answer, f"{status} {error} proves nothing about acceptance", token)
+
+    def classify_receipt(self, posted: Posted) -> Sequence[Receipt]:
+        """An event, or the question whether this address wants the topic, which is confirmed."""
+        said = verified(posted, self.option("receipt_topic"))
+        if said["Type"] == "SubscriptionConfirmation":
+            confirm(said)
+            return []
+        return read_event(said, REF_TAG, REF_HEADER)
 
     def introspect(self, deadline: float) -> Introspection:
         answer = self.ask(_ACCOUNT, deadline)
