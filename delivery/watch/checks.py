@@ -140,6 +140,18 @@ def _overdue(now: datetime, one: ChannelFigures) -> str:
     )
 
 
+def credential_is_let_in(figures: Figures) -> Iterator[Finding]:
+    """A provider that does not let a channel's credential in is red at once: nothing is sent."""
+    for one in figures.channels:
+        name = plain(one.slug)
+        if one.refused:
+            text = f"What is owed on channel {name} waits: {plain(one.refused)}."
+            yield Finding("credential", one.slug, State.RED, text, one.refused_since)
+        else:
+            text = f"Nothing on {name} waits for its credential to be let in."
+            yield Finding("credential", one.slug, State.OK, text)
+
+
 def _counted(number: int) -> str:
     return f"{number} {'delivery' if number == 1 else 'deliveries'}"
 
@@ -193,6 +205,15 @@ CHECKS: tuple[Check, ...] = (
         " stuck, or lacks this channel's settings.",
         "See whether workers claim and settle; start more of them, or mend what they complain of.",
         "admin:concern", ("overdue",),
+    ),
+    Check(
+        "credential", credential_is_let_in, "a credential that is refused",
+        "Its provider does not let it in, or lacks a scope of it, or the secret is of another"
+        " account. They are provably not sent, wait, and have cost no attempt.",
+        "Run manage.py channel_check on the channel: it says what the provider wants. Then renew"
+        " the secret, grant the scope, or agree on the credential's page to take the secret as it"
+        " is.",
+        "admin:concern", ("credential",),
     ),
 )  # fmt: skip
 BY_NAME = {check.name: check for check in CHECKS}

@@ -16,6 +16,7 @@ class ChannelFigures:
     `unknown_newest`: since when the newest of those is that need a person. `overdue`:
     deliveries that are due for longer than the grace, held by no person and taken by no worker;
     `owed_since`: since when the oldest of them is owed, which backing off does not move.
+    `refused`: why its provider does not let its credential in, while something waits for that.
     """
 
     slug: str
@@ -25,6 +26,8 @@ class ChannelFigures:
     overdue: int = 0
     due_at: datetime | None = None
     owed_since: datetime | None = None
+    refused: str = ""
+    refused_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,19 @@ WITH unknown AS (
 )
 SELECT clock_timestamp(), i.created_at, (SELECT max(beat_at) FROM delivery_worker),
     (SELECT count(*) FROM ledgers_outboxitem WHERE due_at <= clock_timestamp()),
-    c.slug, COALESCE(u.count, 0), u.since, u.newest, COALESCE(v.count, 0), v.due_at, v.since
+    c.slug, COALESCE(u.count, 0), u.since, u.newest, COALESCE(v.count, 0), v.due_at, v.since,
+    COALESCE(r.why, ''), r.since
 FROM ledgers_installation i
 LEFT JOIN ledgers_channel c ON NOT c.for_testing
 LEFT JOIN unknown u ON u.channel_id = c.id
 LEFT JOIN overdue v ON v.channel_id = c.id
+LEFT JOIN LATERAL (
+    SELECT h.why, h.since FROM delivery_credentialhold h
+    WHERE h.channel_id = c.id AND EXISTS (
+        SELECT 1 FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
+        WHERE o.channel_id = c.id AND position(h.why IN d.cause) > 0)
+    ORDER BY h.since LIMIT 1
+) AS r ON true
 ORDER BY c.slug"""
 
 

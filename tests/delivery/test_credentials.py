@@ -11,6 +11,8 @@ from django.urls import reverse
 from delivery.channels.secrets import fingerprint
 from delivery.models import CredentialHold
 from delivery.simulator.client import Simulator
+from delivery.watch.checks import BY_NAME, Finding, State
+from delivery.watch.figures import read_figures
 from ledgers.models import Attempt, Channel, Credential, Delivery, Event
 from tests.commands.shell import Typed, typed
 from tests.contract.vendor import SECRET, Answer, Ask
@@ -110,6 +112,11 @@ def events(kind: str) -> list[dict[str, Any]]:
     return list(Event.objects.filter(kind=kind).values_list("detail", flat=True))
 
 
+def alarm() -> Finding:
+    (found,) = BY_NAME["credential"].look(read_figures())
+    return found
+
+
 def credential() -> Credential:
     return Credential.objects.get()
 
@@ -150,13 +157,15 @@ def test_once_a_check_succeeds_everything_that_was_held_is_sent(
     workspace.revoked.add(SECRET)
     record(ROOMS)
     sweep(concurrency=1)
-    refused = check()
+    refused, red = check(), alarm()
     workspace.revoked.clear()
 
     allowed = check()
     sweep()
 
     assert (refused.code, allowed.code) == (1, 0)
+    assert (red.state, alarm().state) == (State.RED, State.OK)
+    assert "What is owed on channel alerts waits: credential refused" in red.sentence
     assert "credential refused: auth.test says token_revoked" in refused.out
     assert statuses() == ["delivered"] * 5
     assert workspace.effects == 5

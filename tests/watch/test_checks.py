@@ -93,7 +93,7 @@ def test_each_channel_has_a_finding_of_its_own() -> None:
 
     found = {(one.check, one.channel): one.state for one in findings(seen)}
 
-    assert len(found) == 2 + 3 * 2
+    assert len(found) == 2 + 3 * 3
     assert [place for place, state in found.items() if state is not State.OK] == [
         ("unknown", "a"), ("overdue", "b"),
     ]  # fmt: skip
