@@ -79,10 +79,13 @@ class ForumAdapter(ApiAdapter):
             adapter=self.slug,
             on_duplicate="302 to the topic's last comment for half an hour, then a second comment",
             surface=Surface(
-                "the topic's pages", self.option("surface_complete"), "every comment unremoved"
+                "the topic's pages",
+                self.option("surface_complete"),
+                "a view with every comment unremoved",
             ),
             recognizer_places=("last line",),
             refusals="200 with the form again, 302 to the sign-in, 403, 404",
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=30.0,
             introspection="signs in; the page names the user",

@@ -107,7 +107,7 @@ class MatrixAdapter(ApiAdapter):
             surface=Surface(
                 "the room's history",
                 self.option("surface_complete"),
-                "membership, and nothing of ours redacted",
+                "a member's view, with nothing of ours redacted",
             ),
             recognizer_places=tuple(
                 where
@@ -116,6 +116,7 @@ class MatrixAdapter(ApiAdapter):
             ),
             refusals="4xx with an errcode of the specification but M_UNKNOWN",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=30.0,
             introspection="account/whoami: the user; what a room allows them is not listed",

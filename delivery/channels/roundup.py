@@ -89,11 +89,12 @@ class RoundupAdapter(ApiAdapter):
             adapter=self.slug,
             on_duplicate="a second issue",
             surface=Surface(
-                "the tracker's list", self.option("surface_complete"), "see every issue"
+                "the tracker's list", self.option("surface_complete"), "a view of every issue"
             ),
             recognizer_places=("title", *(("last line of the text",) if has_text else ())),
             refusals="400, 403, 404, 405, 413, 415 as the interface's own error, not of an address",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             processing_s=5.0,
             deadline_s=30.0,
             introspection="the user of that name; roles are not listed",

@@ -111,6 +111,7 @@ class SesAdapter(ApiAdapter):
             recognizer_places=(f"header {REF_HEADER}", f"tag {REF_TAG}", "last line"),
             refusals="4xx with an error that SendEmail or every service names",
             rate_limit_proves_rejection=True,
+            ids_are_unique=True,
             deadline_s=20.0,
             introspection="GetAccount: whether the keys are known and may send; no scopes",
             questions_per_minute=60.0,  # GetAccount takes one a second
