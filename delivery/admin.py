@@ -4,13 +4,20 @@ django-q2's own pages are taken away: they offer to delete and resubmit tasks, w
 about a delivery and would look as if they did.
 """
 
+from datetime import timedelta
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from delivery.models import Worker
-from ledgers.admin.reading import ReadOnlyAdmin
+from delivery.silence import SILENT_S
+from ledgers.admin.reading import ChoiceFilter, ReadOnlyAdmin
 from ledgers.admin.tables import link, listed
+from ledgers.clock import database_now
 from ledgers.models import Channel, Credential, Delivery
 
 for model in (Failure, OrmQ, Schedule, Success):
@@ -45,7 +52,29 @@ class CredentialAdmin(ReadOnlyAdmin):
     ordering = ("name",)
 
 
+class Alive(ChoiceFilter):
+    """By its last sign of life."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("alive", "alive")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Worker]) -> QuerySet[Worker]:
+        if not self.value():
+            return queryset
+        last = database_now() - timedelta(seconds=SILENT_S)
+        return queryset.filter(stopped_at=None, beat_at__gte=last)
+
+
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
-    list_display = ("name", "mode", "beat_at", "stopped_at", "clock_offset_s", "claimed", "settled")
+    list_display = ("name", "mode", "beat_at", "stopped_at", "clock_offset", "claimed", "settled")
+    list_filter = (Alive,)
+    lookups = (Alive.parameter_name,)
     ordering = ("-beat_at",)
+
+    @admin.display(description="clock offset")
+    def clock_offset(self, worker: Worker) -> str:
+        return f"{worker.clock_offset_s:.2f} s"

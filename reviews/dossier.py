@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.db.models import Count, QuerySet
@@ -105,6 +106,12 @@ class Dossier:
         return allowed_by(self.row.destination, rules)
 
     @property
+    def findings(self) -> list[tuple[Evidence, int]]:
+        """What was seen, the latest first; searches in a row that say the same are one of many."""
+        runs = [list(same) for _, same in groupby(self.evidence, _says)]
+        return [(same[0], len(same)) for same in runs]
+
+    @property
     def last_look(self) -> datetime | None:
         return gates.last_look(self.seen)
 
@@ -127,10 +134,17 @@ class Dossier:
         return any(option.verdict.allowed for option in self.options)
 
 
-def account(counts: Counter[str]) -> str:
-    """One line that accounts for all."""
+def account(counts: Counter[str], destinations: int) -> str:
+    """One line that accounts for all.
+
+    Args:
+        counts: how many deliveries stand in which status.
+        destinations: to how many they go; fewer, where messages were split into parts.
+    """
     total = counts.total()
-    noun = "destination" if total == 1 else "destinations"
+    noun = "destination" if destinations == 1 else "destinations"
+    if destinations != total:
+        noun = f"parts to {destinations} {noun}"
     listed = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
     return f"{total} of {total} {noun}: {listed}" if total else "no destinations"
 
@@ -140,6 +154,7 @@ def gather(row: Delivery, person: Person) -> Dossier:
     seen = see([row.pk])[row.pk]
     limits = conduct()
     attempts = list(row.attempts.order_by("number")[:SHOWN])
+    counts = _counts(Delivery.objects.filter(message_id=row.message_id))
     return Dossier(
         row=row,
         seen=seen,
@@ -149,7 +164,7 @@ def gather(row: Delivery, person: Person) -> Dossier:
         trail=list(row.events.select_related("attempt").defer("inputs").order_by("-pk")[:SHOWN]),
         decisions=list(_decisions(row)[:SHOWN]),
         siblings=list(_siblings(row).exclude(status="delivered").exclude(pk=row.pk)[:SIBLINGS]),
-        account=account(_counts(Delivery.objects.filter(message_id=row.message_id))),
+        account=account(counts, counts.total() // row.message.parts),
         generations=list(_siblings(row).filter(destination=row.destination, part=row.part)),
         conduct=limits,
         options=options(seen, limits, person),
@@ -185,6 +200,11 @@ def last_try(attempts: list[Attempt], seen: Seen) -> Try | None:
         late=last.late,
         error=last.error,
     )
+
+
+def _says(one: Evidence) -> tuple[str, ...]:
+    """All that a page shows of it but its moment."""
+    return (one.verdict, one.method, one.why, one.searched, one.response, one.seen_by)
 
 
 def _decisions(row: Delivery) -> QuerySet[DecidedRow]:

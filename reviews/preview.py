@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from delivery.consequences import if_left, if_sent_again
 from ledgers.models import Delivery
+from ledgers.states import NOT_SENT, DeliveryStatus
 from reviews import agreeing, gates
 from reviews.dossier import Option, options
 from reviews.gates import Seen, Verdict
@@ -117,12 +118,21 @@ def _line(
     row: DecidedRow, seen: Seen, kind: Kind | None, limits: gates.Conduct, decision: Decision
 ) -> Line:
     if decision.stage not in {Stage.DRAFT, Stage.REQUESTED}:
-        return Line(row, row.delivery, seen, row.why, row.result != "skipped")
+        return Line(row, row.delivery, seen, _came_to(row, kind), row.result != "skipped")
     if row.row_version != seen.version and (kind is None or NEEDS[kind].bound):
         return Line(row, row.delivery, seen, MOVED, fits=False)
     verdict: Verdict | None = gates.judge(kind, seen, limits) if kind else None
     refusal = verdict.refusal if verdict else None
     return Line(row, row.delivery, seen, str(refusal or ""), fits=refusal is None)
+
+
+def _came_to(row: DecidedRow, kind: Kind | None) -> str:
+    """What is kept says what was going to happen; once it has, it says what did."""
+    sent = row.made or row.delivery
+    ended = {DeliveryStatus.DELIVERED, *NOT_SENT}
+    if row.result == "done" and kind and NEEDS[kind].sends and sent.status in ended:
+        return f"it is {sent.status} by now"
+    return row.why
 
 
 def _choices(lines: list[Line], person: Person, limits: gates.Conduct) -> tuple[Choice, ...]:

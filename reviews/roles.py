@@ -45,6 +45,11 @@ ROLES: dict[str, tuple[str, ...]] = {
 }
 
 
+def having(permission: str) -> list[str]:
+    """The roles that have this permission of the console."""
+    return [role for role, has in ROLES.items() if f"reviews.{permission}" in has]
+
+
 def ensure_roles(using: str = "default", **_: Any) -> None:
     """Make the groups, and give each exactly its permissions."""
     from django.contrib.auth.models import Group, Permission  # noqa: PLC0415  apps not ready

@@ -14,8 +14,10 @@ from django.utils.functional import SimpleLazyObject
 
 from reviews.glance import Glance, glance
 from reviews.menu import menu_of
+from reviews.models import PERMISSIONS
 from reviews.pages.registry import Page, load_pages
 from reviews.refusals import note_refusal
+from reviews.roles import having
 from reviews.signing_in import SignInForm
 from reviews.unmasking import guarded
 
@@ -56,7 +58,9 @@ class ConsoleSite(admin.AdminSite):
 
     def refuse(self, request: HttpRequest, needed: str) -> TemplateResponse:
         """Say what a person lacks, and who could give it."""
-        context = self.each_context(request) | {"title": "Not allowed", "needed": needed}
+        words = dict(PERMISSIONS).get(needed, needed)
+        said = {"title": "Not allowed", "needed": words, "roles": having(needed)}
+        context = self.each_context(request) | said
         return TemplateResponse(request, "console/refused.html", context, status=403)
 
     def _behind(self, one: Page) -> Callable[..., HttpResponseBase]:

@@ -74,9 +74,13 @@ def _row(line: Line) -> tuple[object, ...]:
     return (row.destination, row.attempt_count, line.effects, row.status, line.how)
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def _confession(line: Line) -> str:
     return (
-        f"The unknown one is not among these: the recipient acted on it {line.effects} times, by\n"
-        "its own count, which no sender sees. It lost the answer, hides its history and honours\n"
-        "no key. Nothing sends it again by guesswork: a person decides."
+        f"The unknown one is not among these: the recipient acted on it {_times(line.effects)},\n"
+        "by its own count, which no sender sees. It lost the answer, hides its history and\n"
+        "honours no key. Nothing sends it again by guesswork: a person decides."
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 
-from ledgers.finding import matching
+from ledgers.finding import matching, sought
 from ledgers.models import Delivery, Run
 from reviews.links import to_delivery, to_run
 from reviews.pages.registry import page
@@ -32,8 +34,18 @@ def jump(request: HttpRequest) -> HttpResponseBase:
     found = list(_meant(term)) if term.isprintable() else []
     if len(found) == 1:
         return HttpResponseRedirect(found[0].url)
+    if not found and _is_listed(request, term):
+        address = reverse("admin:ledgers_delivery_changelist")
+        return HttpResponseRedirect(f"{address}?{urlencode({'q': term})}")
     context = {"jumped": term, "found": found[:FOUND_SHOWN], "more": len(found) > FOUND_SHOWN}
     return show(request, "console/jump.html", "Find", context)
+
+
+def _is_listed(request: HttpRequest, term: str) -> bool:
+    """Whether the list of deliveries finds it: the beginning of a destination, or a domain."""
+    if not term or not term.isprintable() or not request.user.has_perm("ledgers.view_delivery"):
+        return False
+    return Delivery.objects.filter(sought(term)).exists()
 
 
 def _meant(term: str) -> Iterator[Found]:

@@ -50,7 +50,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponseBase:
     context: dict[str, Any] = {
         "row": row,
         "steps": _steps(row, counts),
-        "account": account(sum(counts.values(), Counter())),
+        "account": _account(row, counts),
         "statuses": _statuses(counts),
         "wanted": wanted,
         "rows": listed[:PAGE],
@@ -72,6 +72,13 @@ def _counts(row: Run) -> dict[int, Counter[str]]:
     return found
 
 
+def _account(row: Run, counts: dict[int, Counter[str]]) -> str:
+    """All of it in one line."""
+    parts = dict(Message.objects.filter(step__run=row).values_list("pk", "parts"))
+    destinations = sum(one.total() // parts[pk] for pk, one in counts.items())
+    return account(sum(counts.values(), Counter()), destinations)
+
+
 def _steps(row: Run, counts: dict[int, Counter[str]]) -> list[Done]:
     """Results and payloads are contents, and stay where they are."""
     steps = list(row.steps.defer("result").order_by("pk")[:STEPS])
@@ -79,7 +86,9 @@ def _steps(row: Run, counts: dict[int, Counter[str]]) -> list[Done]:
     messages = Message.objects.filter(step__in=steps).defer("payload", "contract")
     for message in messages.select_related("channel"):
         mine = counts.get(message.pk, Counter())
-        one = Owed(message, account(mine), mine[DeliveryStatus.UNKNOWN])
+        one = Owed(
+            message, account(mine, mine.total() // message.parts), mine[DeliveryStatus.UNKNOWN]
+        )
         owed.setdefault(message.step_id, []).append(one)
     return [_done(step, owed.get(step.pk, [])) for step in steps]
 

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from ledgers.admin.tables import content
 from ledgers.looks import look
 from ledgers.models import Event
+from reviews.verbs import verb
 from reviews.wording import ago, duration, exactly
 
 register = template.Library()
@@ -50,6 +51,9 @@ _STATUS = (
     "</svg>{}</span>"
 )
 _TIME = '<time class="cf-time" datetime="{}" title="{}">{}</time>'
+
+
+register.filter("verb", verb)
 
 
 @register.filter

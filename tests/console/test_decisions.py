@@ -268,3 +268,20 @@ def test_the_sheet_explains_every_decision(admin: Client) -> None:
 
     for word in ("cancel", "discard expired", "look again", "it arrived", "leave undelivered"):
         assert f"<dt>{word}</dt>" in sheet
+
+
+def test_once_it_went_out_a_decision_says_what_became_of_it(
+    recipient: Simulator, triager: Client
+) -> None:
+    channel(recipient)
+    row = absent(recipient)
+    draft = decide(triager, row, "send_after_absent")
+
+    before = confirm(triager, draft)
+    let_undo_end(row)
+    sweep()
+    after = text(triager, page("decision", draft.pk))
+
+    assert "it is sent again when the undo is over" in before
+    assert "it is sent again when" not in after
+    assert "it is delivered by now" in after

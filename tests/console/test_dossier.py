@@ -1,6 +1,8 @@
 """What the delivery's and the run's pages show: to whom, escaped, and at what cost."""
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -9,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from ledgers import evidence, moves
+from ledgers.clock import database_now
 from ledgers.evidence import Sighting
 from ledgers.models import Channel, Delivery, Event, OutboxItem
 from ledgers.states import DeliveryStatus as S
+from reviews.dossier import account
 from reviews.plainly import sentence
 from tests.console.conftest import As
 from tests.factories import deliveries, record
@@ -265,3 +269,33 @@ def test_a_page_takes_as_many_statements_for_many_rows_as_for_few(
 
     assert few == many
     assert few < 40
+
+
+@pytest.mark.parametrize(
+    ("destinations", "line"),
+    [
+        (24, "24 of 24 destinations: 20 delivered, 4 unknown"),
+        (6, "24 of 24 parts to 6 destinations: 20 delivered, 4 unknown"),
+        (1, "24 of 24 parts to 1 destination: 20 delivered, 4 unknown"),
+    ],
+)
+def test_parts_are_not_counted_as_destinations(destinations: int, line: str) -> None:
+    assert account(Counter(delivered=20, unknown=4), destinations) == line
+
+
+def test_searches_that_say_the_same_stand_once_with_their_number(
+    channel: Channel, admin: Client
+) -> None:
+    row = lost()
+    said: dict[str, Any] = {
+        "delivery_id": row.pk, "taken_at": database_now(), "method": "surface_scan",
+        "covered_from": None, "pages": 1, "provider_message_id": "", "response": "",
+        "searched": "the last hour", "verdict": "inconclusive", "seen_by": "tester",
+    }  # fmt: skip
+    for why in ("it broke off", "it broke off", "it broke off", "no answer"):
+        evidence.add_sightings([Sighting(why=why, **said)])
+
+    html = shown(admin, page("delivery", row.delivery_id))
+
+    assert html.count('class="cf-finding"') == 2
+    assert "by tester, 3 times in a row" in html

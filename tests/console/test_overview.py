@@ -278,6 +278,20 @@ def test_workers_are_alive_silent_or_stopped(admin: Client) -> None:
     assert "clock off by -7.2 s" in answer.content.decode()
 
 
+def test_the_number_of_workers_that_live_leads_to_these_alone(admin: Client) -> None:
+    beat(clock_offset_s=0.0123456)
+    beat(ago_s=200)
+    beat(stopped_at=database_now())
+    address = reverse("admin:delivery_worker_changelist") + "?state=alive"
+
+    text = admin.get("/").content.decode()
+    listed = admin.get(address)
+
+    assert f'href="{address}"' in text
+    assert listed.context["cl"].result_count == 1
+    assert "0.01 s" in listed.content.decode()
+
+
 def test_a_channel_shows_its_last_success_or_that_there_is_none(
     admin: Client, channel: Channel
 ) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from axes.models import AccessAttempt
@@ -26,6 +27,7 @@ from ledgers.looks import TABLE, look
 from ledgers.models import Channel, Installation, Run
 from ledgers.states import DeliveryStatus, RunStatus, StepStatus
 from ledgers.states import DeliveryStatus as S
+from reviews.verbs import verb
 from reviews.wording import ago, duration, exactly
 from tests.console.conftest import As
 from tests.factories import record
@@ -247,3 +249,33 @@ def test_a_name_that_no_account_can_have_is_no_server_error(name: str) -> None:
 
     assert answer.status_code == 200
     assert not AccessAttempt.objects.exists()
+
+
+@pytest.mark.parametrize("term", ["tg:10", "@acme.test"])
+def test_what_only_the_list_finds_leads_to_the_list(
+    admin: Client, channel: Channel, term: str
+) -> None:
+    """The beginning of a destination, or its domain."""
+    record(["tg:1001", "ops@acme.test"])
+
+    answer: Any = admin.get(reverse("admin:jump"), {"q": term}, follow=True)
+
+    assert answer.request["PATH_INFO"] == reverse("admin:ledgers_delivery_changelist")
+    assert answer.request["QUERY_STRING"] == urlencode({"q": term})
+    assert answer.context["cl"].result_count == 1
+
+
+def test_a_refusal_names_the_role_that_is_lacking_and_what_it_may(browse_as: As) -> None:
+    answer = browse_as("viewer").post(reverse("admin:triage_take"), {})
+
+    said = answer.content.decode()
+    assert answer.status_code == 403
+    assert "the permission to take an unknown delivery, look again, add evidence." in said
+    assert "by the role triager." in said
+    assert "auditor" not in said[said.index("permission to") : said.index("Nothing was changed")]
+
+
+def test_events_say_in_words_what_happened() -> None:
+    assert [verb(kind) for kind in ("suspect", "open_run", "start_step", "seal")] == [
+        "became unknown", "run began", "start step", "seal",
+    ]  # fmt: skip

@@ -28,7 +28,7 @@ from reviews.records import Decision
 from tests.admin.pages import READ_ONLY, page
 from tests.console.people import browser_of
 
-SILENT = {"overdue", "stuck"}  # with a worker these are none; without one, what is held is overdue
+SILENT = {"overdue", "stuck"}  # how many depends on when the workers were ended
 
 
 @pytest.mark.usefixtures("a_sample")

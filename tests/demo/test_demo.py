@@ -31,7 +31,7 @@ def test_three_kills_cost_no_duplicate_and_what_cannot_be_known_stays_unknown(
     assert (
         "sent 12, effects at the recipient 12, killed 3 times, duplicates 0, unknown 1" in told.out
     )
-    assert "not among these: the recipient acted on it 1 times" in told.out
+    assert "not among these: the recipient acted on it once" in told.out
     assert told.out.count("KILL -9") == 3
     assert "found by its recognizer, not sent again" in told.out
     assert "sent again, its key was recognised" in told.out
