@@ -403,5 +403,6 @@ def test_a_hold_is_shown_on_the_page_of_its_channel(
     listed = admin_client.get(reverse("admin:concern", args=["credential"]))
 
     assert "Credential refused: ok: false, token_revoked" in text
+    assert "open to send" not in text
     assert "manage.py channel_check alerts" in text
     assert [row for row, _ in listed.context["rows"]] == list(Delivery.objects.all())
