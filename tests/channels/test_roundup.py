@@ -1,11 +1,12 @@
 """Roundup where no server is needed: names of classes, titles, and what an answer proves."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from delivery.channels.contract import Envelope
+from delivery.channels.contract import Envelope, Query
 from delivery.channels.roundup import RoundupAdapter
 from delivery.errors import BadContentError, BadDestinationError
 from delivery.outcomes import (
@@ -17,6 +18,7 @@ from delivery.outcomes import (
     Refused,
     Unauthorised,
 )
+from delivery.timing import boottime
 from tests.channels.notebook import Notebook
 from tests.channels.peers import Peer, Script, Talk, answering, status
 
@@ -126,3 +128,60 @@ def test_without_an_address_nothing_is_posted(answer: bytes, kind: type[Outcome]
 
     assert isinstance(outcome, kind), outcome
     assert len(peer.requests) == 1
+
+
+def tracker(issues: list[dict[str, Any]], *, user: str = "agent") -> Script:
+    """A tracker with these issues and one user."""
+
+    def script(talk: Talk) -> None:
+        while request := talk.read_request():
+            asked = request.partition(b" HTTP")[0].decode()
+            listed = [one for one in issues if TOKEN in one["title"] or "title=" not in asked]
+            if "/data/user" in asked:
+                listed = [{"id": "3", "username": user}]
+            data = {"collection": listed, "@total_size": len(listed)}
+            talk.send(status(200, body=json.dumps({"data": data})))
+
+    return script
+
+
+def issue(number: int, title: str) -> dict[str, Any]:
+    made = datetime.now(UTC).strftime("%Y-%m-%d.%H:%M:%S")
+    return {"id": str(number), "title": title, "creation": made, "creator": {"id": "3"}}
+
+
+@pytest.mark.parametrize(
+    ("titles", "verdict"),
+    [
+        (["chatter", f"x [ref {TOKEN}]"], "found"),
+        ([f"x [ref {TOKEN}]", f"x [ref {TOKEN}]"], "found_many"),
+        (["chatter"], "absent"),
+        ([], "inconclusive"),
+    ],
+)
+def test_the_list_tells_what_became_of_an_issue(titles: list[str], verdict: str) -> None:
+    query = Query("id", "", TOKEN, "issue", "", datetime.now(UTC))
+
+    with Peer(tracker([issue(n, title) for n, title in enumerate(titles)])) as peer:
+        (finding,) = adapter(peer.url, surface_complete=True).look_up(query, boottime() + 10)
+
+    assert finding.verdict == verdict
+
+
+def test_who_is_not_shown_to_be_there_reads_nothing_that_counts() -> None:
+    query = Query("id", "", TOKEN, "issue", "", datetime.now(UTC))
+
+    with Peer(tracker([issue(1, "chatter")], user="agent2")) as peer:
+        made = adapter(peer.url, surface_complete=True)
+        (finding,) = made.look_up(query, boottime() + 10)
+        told = made.introspect(boottime() + 10)
+
+    assert finding.verdict == "inconclusive"
+    assert (told.identity, told.why) == ("", "the tracker shows no such user")
+
+
+def test_introspection_names_the_user_that_the_tracker_shows() -> None:
+    with Peer(tracker([])) as peer:
+        assert adapter(peer.url).introspect(boottime() + 10).identity == "agent"
+    with Peer(answering(status(401), effect=False)) as peer:
+        assert adapter(peer.url).introspect(boottime() + 10).refused
