@@ -48,6 +48,7 @@ def _assert_that_it_left_what_it_promises(recipient: Simulator) -> None:
     numbers = {one.concern.name: one.number for one in counts()}
     assert {name: n for name, n in numbers.items() if name not in SILENT} == {
         "unknown": 40, "closing": 1, "disputed": 1, "expired": 1, "approval": 2,
+        "credential": 0,
     }  # fmt: skip
     assert [one.count for one in incidents() if one.count > 1] == [len(HOUSEHOLDS)] == [38]
     assert {d.stage for d in Decision.objects.all()} == {
