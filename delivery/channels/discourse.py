@@ -66,7 +66,7 @@ class DiscourseAdapter(ApiAdapter):
             rate_limit_proves_rejection=True,
             ids_are_unique=True,
             processing_s=5.0,
-            deadline_s=30.0,
+            deadline_s=20.0,
             introspection="the session's user",
             questions_per_minute=20.0,
             met="contract only",

@@ -87,7 +87,7 @@ class ForumAdapter(ApiAdapter):
             refusals="200 with the form again, 302 to the sign-in, 403, 404",
             ids_are_unique=True,
             processing_s=5.0,
-            deadline_s=30.0,
+            deadline_s=20.0,
             introspection="signs in; the page names the user",
             questions_per_minute=20.0,
             met="real server",

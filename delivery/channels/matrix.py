@@ -118,7 +118,7 @@ class MatrixAdapter(ApiAdapter):
             rate_limit_proves_rejection=True,
             ids_are_unique=True,
             processing_s=5.0,
-            deadline_s=30.0,
+            deadline_s=20.0,
             introspection="account/whoami: the user; what a room allows them is not listed",
             questions_per_minute=60.0,
             met="real server",

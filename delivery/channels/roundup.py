@@ -96,7 +96,7 @@ class RoundupAdapter(ApiAdapter):
             rate_limit_proves_rejection=True,
             ids_are_unique=True,
             processing_s=5.0,
-            deadline_s=30.0,
+            deadline_s=20.0,
             introspection="the user of that name; roles are not listed",
             questions_per_minute=60.0,
             scopes=("Rest Access", "Create issue", "View issue"),
