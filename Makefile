@@ -26,8 +26,9 @@ stop: .venv/.runtime ## stop what runs here, and the embedded database of every 
 	@$(PY) -m config.supervisor stop $(dir $(wildcard .data/*/up.lock))
 	@$(PY) -m config.embedded stop $(dir $(wildcard .data/*/postgres))
 
+# What is slow is left to make check, which runs it with coverage.
 test: .venv/.dev ## run the tests but for browser, real servers and laboratory (under 6 minutes)
-	@$(BIN)/pytest -q -n 2 -m "not laboratory and not browser" --ignore tests/real
+	@$(BIN)/pytest -q -n 3 -m "not laboratory and not browser and not slow" --ignore tests/real
 
 test-real: .venv/.dev ## run the adapters against real servers (as root, on Debian)
 	@sh .ci/install-servers
@@ -46,9 +47,9 @@ pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo 
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
-	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 2 tests/crash
+	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 4 tests/crash
 
-check: lint types django coverage conformance test-real browser crash ## run all that CI runs (under 20 minutes)
+check: lint types django coverage conformance browser crash ## run all that CI runs (under 25 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"
@@ -76,7 +77,7 @@ coverage: export COVERAGE_FILE := $(CURDIR)/.data/coverage/data
 coverage: .venv/.dev
 	@echo "== tests, with coverage"
 	@mkdir -p .data/coverage && $(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n 2 -m "not laboratory and not browser" --ignore tests/real
+	@$(BIN)/coverage run -m pytest -q -n 3 -m "not laboratory and not browser" --ignore tests/real
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report
 

@@ -31,6 +31,7 @@ from tests.console.people import browser_of
 SILENT = {"overdue", "stuck"}  # how many depends on when the workers were ended
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("a_sample")
 @pytest.mark.timeout(300)
 def test_the_day_is_real_and_every_page_shows_something(recipient: Simulator) -> None:

@@ -18,6 +18,7 @@ from ledgers.models import Attempt, Run
 from tests.commands.shell import typed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("database")
 @pytest.mark.timeout(300)
 def test_three_kills_cost_no_duplicate_and_what_cannot_be_known_stays_unknown(
@@ -65,6 +66,7 @@ def test_the_end_of_a_demo_lets_the_next_one_play(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("database")
 @pytest.mark.timeout(300)
 def test_ctrl_c_while_the_demo_plays_leaves_no_traceback_and_no_process(tmp_path: Path) -> None:

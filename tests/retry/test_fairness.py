@@ -42,6 +42,7 @@ def test_a_thousand_for_a_dead_host_let_the_one_for_a_living_host_pass(
     assert Attempt.objects.count() < 100  # the others cost no attempt
 
 
+@pytest.mark.slow
 def test_ten_thousand_for_a_dead_host_leave_another_channel_its_share(
     recipient: Simulator, dead_address: str
 ) -> None:

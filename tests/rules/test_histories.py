@@ -252,6 +252,7 @@ def _forget() -> None:
             cursor.execute(f"DELETE FROM ledgers_{table}")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.django_db(transaction=True)
 def test_no_history_sends_twice_or_denies_what_arrived() -> None:

@@ -15,6 +15,7 @@ SLICES = 6
 Product = Callable[[int, int], Iterator[Scenario]]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("slice_", range(SLICES))
 @pytest.mark.parametrize(("product", "at_least"), [(circumstances, 50_000), (histories, 25_000)])
