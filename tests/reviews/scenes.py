@@ -27,12 +27,15 @@ def channel(recipient: Simulator, **fields: Any) -> Channel:
 def unknown(
     recipient: Simulator, *rooms: str, arrived: bool = True, run_id: str = "run-1", **kwargs: Any
 ) -> list[Delivery]:
-    """Deliveries whose answers were lost, after the recipient acted or before."""
+    """Deliveries whose answers were lost, after the recipient acted or before.
+
+    They became unknown one after another, so that an order by age is the order given.
+    """
     wanted = rooms or (ROOM,)
     for room in wanted:
         recipient.behave(room, "accept_and_reset" if arrived else "reset")
     record(list(wanted), run_id=run_id, **kwargs)
-    sweep()
+    sweep(concurrency=1)
     rows = deliveries(run_id)
     assert {row.status for row in rows} == {"unknown"}
     return rows
