@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -16,12 +16,15 @@ STOP_S = 10.0
 
 
 @contextmanager
-def started(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    log: IO[bytes], *words: str, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process of our own interpreter; killed at the latest when the block is left.
 
     Args:
         log: takes its standard error.
         words: the interpreter's arguments.
+        env: its environment; ours if none is given.
     """
     # Ctrl-C waits until the fork is over: what Python calls around one swallows exceptions. The new
     # process keeps it blocked, since the demo ends it by other signals.
@@ -29,6 +32,7 @@ def started(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [sys.executable, *words],
         cwd=settings.BASE_DIR,
+        env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

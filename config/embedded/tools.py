@@ -48,7 +48,7 @@ def run(tool: str, arguments: Sequence[str | Path], owner: int, *, timeout_s: fl
     try:
         done = subprocess.run(
             command,
-            env=_environment(),
+            env=environment(),
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -65,7 +65,7 @@ def run(tool: str, arguments: Sequence[str | Path], owner: int, *, timeout_s: fl
     return done.stdout
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Ours, without anything that would change what the tools do.
 
     A locale that is not installed must not stop them, and PGDATA, PGHOST, PGPORT and their like
