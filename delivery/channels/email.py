@@ -42,7 +42,7 @@ from delivery.channels.smtp import Mail, Server, hand_in, sign_in
 from delivery.channels.texts import visible_line
 from delivery.channels.urls import is_file
 from delivery.errors import BadReceiptError, SecretError
-from delivery.outcomes import NotSent, Outcome
+from delivery.outcomes import NotSent, Outcome, Unauthorised
 
 # RFC 5321, 4.5.3.2.6: a server may take ten minutes to answer the final dot, and a client that
 # gives up earlier causes the second copy.
@@ -238,11 +238,12 @@ class EmailAdapter(Adapter):
 
     def introspect(self, deadline: float) -> Introspection:
         try:
-            server = self._server()
-            why = sign_in(server, deadline)
-            if not why and self.option("archive_host"):
+            said = sign_in(self._server(), deadline)
+            why, refused = getattr(said, "why", ""), isinstance(said, Unauthorised)
+            if said is None and self.option("archive_host"):
                 with opened(self._archive(), deadline):
                     pass
         except (MailboxError, SecretError) as error:
-            why = f"the archive: {error}"
-        return Introspection(identity="" if why else self.option("user"), why=why)
+            why, refused = f"the archive: {error}", False
+        identity = "" if why else self.option("user")
+        return Introspection(identity=identity, refused=refused, why=why)

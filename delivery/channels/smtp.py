@@ -38,6 +38,7 @@ _NOTIFY: dict[Receipts, str] = {
 _MAX_LINE, _MAX_LINES = 4096, 128  # of one reply
 _AT_ONCE = 65_536
 _GOOD_BYE_S = 0.2
+_WANTS_A_NAME = 530  # RFC 4954, 6: to MAIL, where nobody has signed in; no word about the mail
 _QUEUED_AS = re.compile(r"queued as ([\w.-]{1,100})|\bid=([\w.-]{1,100})", re.IGNORECASE)
 
 
@@ -128,6 +129,10 @@ class _Client(smtplib.SMTP):
 
     def _sign_in(self, user: str, password: str) -> None:
         """With one mechanism: the library's `login` would fail with each, and be locked out."""
+        if not (user + password).isascii():  # the library's own error would quote a character
+            raise _SaidNoError(
+                "AUTH", 0, b"the name or password is not ASCII", about_the_mail=False
+            )
         offered = self.esmtp_features.get("auth", "").upper().split()
         self.user, self.password = user, password
         if "PLAIN" in offered:
@@ -153,7 +158,7 @@ class _Client(smtplib.SMTP):
         size = [f"SIZE={len(data)}"] if self.has_extn("size") else []
         named = ["RET=HDRS", f"ENVID={mail.envelope_id}"] if reports else []
         _expect("MAIL FROM", 250, *self.mail(mail.sender, [*size, *named]))
-        notify = [f"NOTIFY={_NOTIFY[mail.receipts]}", f"ORCPT=rfc822;{mail.recipient}"]
+        notify = [f"NOTIFY={_NOTIFY[mail.receipts]}", f"ORCPT=rfc822;{_xtext(mail.recipient)}"]
         _expect("RCPT TO", 250, *self.rcpt(mail.recipient, notify if reports else []))
         _expect("DATA", 354, *self.docmd("DATA"))
         self.in_data = True
@@ -198,6 +203,11 @@ def _expect(stage: str, code: int, said: int, text: bytes, *, about_the_mail: bo
         raise _SaidNoError(stage, said, text, about_the_mail=about_the_mail)
 
 
+def _xtext(text: str) -> str:
+    """As RFC 3461 (4) wants it: Postfix refuses `ops+night@…` for good where it is not."""
+    return re.sub(r"[+=]|[^!-~]", lambda one: f"+{ord(one[0]):02X}", text)
+
+
 def _stuffed(message: bytes) -> bytes:
     """A message as DATA takes it: no line is a dot alone, and the last one has ended."""
     stuffed = re.sub(rb"(?m)^\.", b"..", message)
@@ -230,23 +240,25 @@ def hand_in(server: Server, mail: Mail, journal: Journal) -> Outcome:
     return outcome
 
 
-def sign_in(server: Server, deadline: float) -> str:
-    """Connect and sign in, and hand in nothing. Why it failed, or an empty string."""
+def sign_in(server: Server, deadline: float) -> Outcome | None:
+    """Connect and sign in, and hand in nothing. What failed, or None."""
     call = watch.add(deadline)
     client = _Client(server, call)
     try:
         client.open()
     except Exception as error:  # noqa: BLE001  whatever it is, it is told to an operator
-        return str(getattr(_before_the_dot(error, call), "why", error))
+        return _before_the_dot(error, call)
     finally:
         watch.remove(call)
         _leave(client)
-    return ""
+    return None
 
 
 def _before_the_dot(error: Exception, call: Watched) -> Outcome:
     if isinstance(error, ForbiddenAddressError):
         return Refused(str(error))
+    if isinstance(error, _SaidNoError) and error.code == _WANTS_A_NAME:
+        return Unauthorised(str(error), response=error.response)
     if isinstance(error, _SaidNoError) and error.about_the_mail and 400 <= error.code < 600:
         return Refused(str(error), permanent=error.code >= 500, response=error.response)
     if call.over:

@@ -4,17 +4,20 @@ import pytest
 
 from delivery.channels.smtp import Mail, Server, hand_in
 from delivery.errors import HeldBackError
-from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused
+from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from tests.channels.mail_faults import GO, LOSSES, SAYS, STAGES, YES, Conversation, failing, saying
 from tests.channels.notebook import Notebook
 from tests.channels.peers import Peer, Talk
 
 
 def hand(
-    peer: Peer, journal: Notebook | None = None, message: bytes = b"A: b\r\n\r\nhi"
+    peer: Peer,
+    journal: Notebook | None = None,
+    message: bytes = b"A: b\r\n\r\nhi",
+    to: str = "ops@there.test",
 ) -> Outcome:
     server = Server("127.0.0.1", peer.port, "none", "", "", "here.test", allow_private=True)
-    mail = Mail("agent@here.test", "ops@there.test", message, "k7q2mx")
+    mail = Mail("agent@here.test", to, message, "k7q2mx")
     return hand_in(server, mail, journal or Notebook())
 
 
@@ -70,6 +73,46 @@ def test_an_acceptance_names_the_servers_id_and_the_phases() -> None:
     assert journal.entries == [
         "connecting", "connected", "last check", "writing", "written", "status",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", ["MAIL", "RCPT"])
+def test_a_server_that_wants_a_name_says_nothing_about_the_mail(stage: str) -> None:
+    with Peer(failing(stage, saying(b"530 5.7.0 Authentication required\r\n"))) as peer:
+        outcome = hand(peer)
+
+    assert isinstance(outcome, Unauthorised)
+    assert "530" in outcome.why
+
+
+def test_a_recipient_with_a_plus_is_named_to_reports_as_xtext() -> None:
+    said: list[bytes] = []
+
+    def script(talk: Talk) -> None:
+        conversation = Conversation(talk)
+        conversation.up_to("MAIL")
+        talk.send(YES)
+        said.append(conversation._lines.readline())
+
+    with Peer(script) as peer:
+        hand(peer, to="ops+night=2@there.test")
+
+    assert said[0].split() == [
+        b"rcpt", b"TO:<ops+night=2@there.test>", b"NOTIFY=FAILURE,DELAY",
+        b"ORCPT=rfc822;ops+2Bnight+3D2@there.test",
+    ]  # fmt: skip
+
+
+def test_a_password_that_cannot_be_sent_is_not_quoted() -> None:
+    offers = b"250-mx.test\r\n250 AUTH PLAIN\r\n"
+    with Peer(failing("EHLO", saying(offers))) as peer:
+        server = Server(
+            "127.0.0.1", peer.port, "none", "agent", "geheim-\u00fc", "here", allow_private=True
+        )
+        outcome = hand_in(server, Mail("a@b.test", "c@d.test", b"x", "k"), Notebook())
+
+    assert isinstance(outcome, NotSent)
+    assert "not ASCII" in outcome.why
+    assert not any(part in outcome.why for part in ("geheim", "\u00fc", "xfc"))
 
 
 def test_a_yes_that_came_before_the_dot_is_not_taken_for_the_answer_to_it() -> None:

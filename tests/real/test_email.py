@@ -113,6 +113,14 @@ def test_the_recognizer_stands_where_the_channel_says(lab: Lab, place: str) -> N
     assert lab.look().verdict == ("found" if place == "hidden" else "inconclusive")
 
 
+@pytest.mark.parametrize("to", ["ops+night@lab.test", "ops+2b=c@lab.test", "o'p/s#!{|}~@lab.test"])
+def test_whatever_an_address_may_look_like_it_is_taken(lab: Lab, to: str) -> None:
+    assert isinstance(lab.send(to=to), Accepted)
+
+    lab.servers.settle()
+    assert lab.look(to).verdict == "found"
+
+
 @pytest.mark.parametrize("loss", ["reset", "close", "hang"])
 def test_a_lost_reply_is_ambiguous_and_the_archive_tells(lab: Lab, loss: Loss) -> None:
     with losing_replies(lab.servers.smtp, loss) as port:
@@ -248,4 +256,4 @@ def test_introspection_signs_in_and_names_the_account(lab: Lab) -> None:
 
     assert (right.identity, right.why) == ("agent", "")
     assert "535" in wrong.why
-    assert wrong.identity == ""
+    assert (wrong.identity, wrong.refused) == ("", True)
