@@ -23,6 +23,9 @@ from delivery.channels.deadlines import Watched, watch
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
 _MOST = 50  # messages of one search that are looked at, the newest
 _HEAD = 4096  # bytes of a message's chosen header fields that are read
+# Bytes of one literal, and of all that is read before the next message: a server may announce as
+# many as it likes, and the library would make room for them.
+_MAX_LITERAL, _MAX_SAID = 1_048_576, 2_097_152
 
 
 class MailboxError(Exception):
@@ -58,6 +61,7 @@ class _Session(imaplib.IMAP4):
     def __init__(self, mailbox: Mailbox, call: Watched) -> None:
         self._mailbox = mailbox
         self._call = call
+        self.room = _MAX_SAID
         super().__init__(mailbox.host, mailbox.port)
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
@@ -69,6 +73,20 @@ class _Session(imaplib.IMAP4):
         sock = open_connection(peer, self._call).sock
         sock.settimeout(self._call.left())
         return sock
+
+    def read(self, size: int) -> bytes:
+        if size > _MAX_LITERAL:
+            raise self.abort(f"the server announces {size} bytes")
+        return self._counted(super().read(size))
+
+    def readline(self) -> bytes:
+        return self._counted(super().readline())
+
+    def _counted(self, said: bytes) -> bytes:
+        self.room -= len(said)
+        if self.room < 0:
+            raise self.abort("the server says too much")
+        return said
 
 
 @contextmanager
@@ -102,7 +120,7 @@ def _close(session: _Session) -> None:
 class Reader:
     """Searches in an open folder."""
 
-    def __init__(self, session: imaplib.IMAP4) -> None:
+    def __init__(self, session: _Session) -> None:
         self._session = session
 
     def search(self, query: str) -> list[str]:
@@ -122,6 +140,7 @@ class Reader:
 
     def fetch_whole(self, uid: str, most: int) -> bytes:
         """One message as it is, cut after so many bytes; empty if it is gone."""
+        self._session.room = _MAX_SAID
         said = _said(self._session.uid("FETCH", uid, f"(UID BODY.PEEK[]<0.{most}>)"))
         return next((one[1] for one in said if isinstance(one, tuple)), b"")
 
@@ -134,9 +153,12 @@ def with_field(field: str, text: str, since: datetime) -> str:
     return f"SINCE {_day(since)} HEADER {field} {_quoted(text)}"
 
 
-def with_other(field: str, text: str) -> str:
-    """A search for messages that have this header field, but with another text."""
-    return f'HEADER {field} "" NOT HEADER {field} {_quoted(text)}'
+def with_other(field: str, text: str, since: datetime) -> str:
+    """A search for messages, as recent, that have this header field, but with another text.
+
+    All that an archive ever took would be a longer answer than the library reads.
+    """
+    return f'SINCE {_day(since)} HEADER {field} "" NOT HEADER {field} {_quoted(text)}'
 
 
 def _day(moment: datetime) -> str:

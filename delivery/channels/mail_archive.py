@@ -1,6 +1,7 @@
 """The mailbox where the mail server itself keeps a copy of what it accepts, read over IMAP."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from email.utils import parseaddr
 
 from delivery.channels.contract import Finding, Json, Query
@@ -94,10 +95,9 @@ def search_archive(
 
 
 def _page(reader: Reader, query: Query, asked: str, sender: str) -> Page:
-    """What was found and, as the control, the newest other mail of ours."""
+    """What was found or, as the control, the newest other mail of ours."""
     found = reader.search(asked)
-    others = reader.search(with_other(REF_HEADER, query.recognizer))
-    items = reader.fetch([*found, *others[:1]], _FIELDS)
+    items = reader.fetch(found or _control(reader, query), _FIELDS)
     return Page(
         messages=tuple(_seen(item, query) for item in items),
         next=None,
@@ -105,6 +105,15 @@ def _page(reader: Reader, query: Query, asked: str, sender: str) -> Page:
         may_read=True,  # the folder was opened
         whole_history=True,
     )
+
+
+def _control(reader: Reader, query: Query) -> list[str]:
+    """One other mail of these days; where there was none, of these weeks."""
+    for days in (0, 30):
+        since = query.since - timedelta(days=days)
+        if others := reader.search(with_other(REF_HEADER, query.recognizer, since)):
+            return others[:1]
+    return []
 
 
 def _seen(item: Item, query: Query) -> Seen:
