@@ -14,7 +14,7 @@ from typing import Literal
 
 from delivery.channels.contract import Finding, Query
 from delivery.channels.declaration import Surface
-from delivery.channels.texts import mentions
+from delivery.channels.texts import mentions, signed_by_another
 
 # The surface's clock is not ours. A match may seem this much older than the first attempt, and
 # a scan goes back this much further before it says that it covered the time.
@@ -33,6 +33,12 @@ class Seen:
 
     def carries(self, recognizer: str) -> bool:
         return self.hidden == recognizer or mentions(self.text, recognizer)
+
+    def quotes(self, recognizer: str) -> bool:
+        """Whether it is another message of ours, which only repeats what this one said."""
+        if self.hidden:
+            return self.hidden != recognizer
+        return signed_by_another(self.text, recognizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,9 @@ class Scan:
 
     def _weigh(self, seen: Seen, reader: str) -> None:
         """A match is ours, or a reason to doubt: who could have copied what was never shown?"""
-        if seen.author != reader:
+        if seen.quotes(self._query.recognizer):
+            self._doubt(f"message {seen.id} carries the recognizer but quotes it in another one")
+        elif seen.author != reader:
             self._doubt(f"message {seen.id} carries the recognizer but is by {seen.author}")
         elif seen.at < self._query.since - CLOCK_TOLERANCE:
             self._doubt(f"message {seen.id} carries the recognizer but is older than any attempt")

@@ -47,6 +47,15 @@ def visible_line(recognizer: str, marker: str) -> str:
     return f"ref {recognizer}" + (f" ({marker})" if marker else "")
 
 
+_LINE = re.compile(r"(?<![a-z0-9])ref ([a-z][a-z0-9]{19,24})(?![a-z0-9])")
+
+
+def signed_by_another(text: str, recognizer: str) -> bool:
+    """Whether a text ends with the line of another message: what it says before is a quotation."""
+    lines = _LINE.findall(text)
+    return bool(lines) and lines[-1] != recognizer
+
+
 def mentions(text: str, recognizer: str) -> bool:
     """Whether a text carries this recognizer as a word of its own."""
     return re.search(rf"(?<![a-z0-9]){re.escape(recognizer)}(?![a-z0-9])", text) is not None

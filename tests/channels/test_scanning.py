@@ -11,6 +11,7 @@ from delivery.channels.scanning import CLOCK_TOLERANCE, Page, Scan, Seen
 from delivery.channels.texts import mentions
 
 RECOGNIZER = "dlvq2mx9kabcdefghijkl"
+ANOTHER = "dlvzzzx9kabcdefghijkl"
 SINCE = datetime(2026, 11, 29, 12, tzinfo=UTC)
 QUERY = Query("d", "k", RECOGNIZER, "room:ops", "", SINCE)
 SURFACE = Surface("the room", complete=True, permission="read_history")
@@ -75,6 +76,14 @@ DOUBTS: dict[str, tuple[list[Page | str], str]] = {
     "another author shows our recognizer": (
         [page(seen(2, f"> ref {RECOGNIZER}", "someone"), CONTROL)],
         "by someone",
+    ),
+    "a later message of ours quotes it": (
+        [page(seen(2, f"as I said:\n> done\n> ref {RECOGNIZER}\n\nref {ANOTHER}"), CONTROL)],
+        "quotes it",
+    ),
+    "another message of ours shows it and is marked as that one": (
+        [page(seen(2, f"ref {RECOGNIZER}", hidden=ANOTHER), CONTROL)],
+        "quotes it",
     ),
     "a match is older than any attempt": (
         [page(seen(-30, hidden=RECOGNIZER), CONTROL)],
@@ -167,3 +176,17 @@ def test_the_scan_goes_back_further_than_the_clocks_may_differ() -> None:
 )
 def test_a_recognizer_counts_only_as_a_word_of_its_own(text: str, carried: bool) -> None:
     assert mentions(text, RECOGNIZER) == carried
+
+
+def test_a_message_that_quotes_another_of_ours_is_found_by_its_own_last_line() -> None:
+    quoting = seen(2, f"> ref {ANOTHER}\n\nref {RECOGNIZER} (sent again, approved by two)")
+
+    assert scan(page(quoting, CONTROL)).verdict == "found"
+
+
+def test_the_original_is_found_beside_what_quotes_it() -> None:
+    quoting = seen(3, f"> ref {RECOGNIZER}\n\nref {ANOTHER}")
+
+    finding = scan(page(quoting, seen(2, f"done\nref {RECOGNIZER}"), CONTROL))
+
+    assert (finding.verdict, finding.provider_message_id) == ("found", "m2")
