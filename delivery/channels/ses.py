@@ -32,7 +32,7 @@ from delivery.channels.reading import PartialAnswer
 from delivery.channels.ses_events import read_event
 from delivery.channels.settings import Settings, is_line, matches, text
 from delivery.channels.sigv4 import Keys, Scope, signature_headers
-from delivery.channels.sns import confirm, verified
+from delivery.channels.sns import confirm, is_topic, verified
 from delivery.channels.texts import visible_line
 from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
@@ -92,7 +92,7 @@ class SesAdapter(ApiAdapter):
         "receipt_topic": text(
             "The SNS topic that its events go to, and from there to /receipts/<channel>/.",
             right="a topic's ARN, such as arn:aws:sns:eu-central-1:123456789012:mail",
-            is_right=matches(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"),
+            is_right=is_topic,
         ),
     }
 

@@ -1,7 +1,8 @@
 """What Amazon SNS posts: verified by the certificate that it names, which only Amazon may serve.
 
 Anybody with an account of their own can have SNS sign what they like. So the topic is compared as
-well, with the one that the operator wrote down.
+well, with the one that the operator wrote down. Its region is the only one whose address is called:
+`sns.s3.amazonaws.com`, for one, is somebody's bucket of that name.
 
 Source: docs.aws.amazon.com/sns, "Verifying the signatures of Amazon SNS messages".
 """
@@ -30,7 +31,10 @@ from delivery.timing import boottime
 # It tries again for long with the moment of the first time; a report counts once in any case.
 TOLERANCE = timedelta(hours=1)
 _FETCH_S = 5.0
-_HOST = re.compile(r"sns\.[a-z0-9-]{1,40}\.amazonaws\.com(\.cn)?")
+_TOPIC = re.compile(
+    r"arn:(aws|aws-us-gov|aws-cn):sns:([a-z]{2,3}(?:-[a-z]{3,12}){1,2}-[0-9]{1,2}):[0-9]{12}:[A-Za-z0-9_-]{1,256}"
+)
+_PEM = re.compile(r"/[A-Za-z0-9_-]{1,100}\.pem")
 _SIGNED = {
     "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
     "SubscriptionConfirmation": (
@@ -67,7 +71,8 @@ def _verify(said: Mapping[str, Any], signed: bytes, posted: Posted) -> None:
     algorithm = _HASHES.get(str(said.get("SignatureVersion")))
     try:
         signature = base64.b64decode(str(said.get("Signature")), validate=True)
-        certificate = x509.load_pem_x509_certificate(fetched(str(said.get("SigningCertURL"))))
+        address = _of_amazon(said, "SigningCertURL")
+        certificate = x509.load_pem_x509_certificate(fetched(address))
     except (binascii.Error, ValueError):
         raise ForgedReceiptError("its signature or certificate cannot be read") from None
     key = certificate.public_key()
@@ -85,10 +90,8 @@ def fetched(url: str) -> bytes:
     """The certificate at an address of Amazon's, over TLS that proves whose it is.
 
     Raises:
-        ForgedReceiptError: if the address is another one.
         BadReceiptError: if it cannot be had now; SNS posts again.
     """
-    _check_address(url)
     answer = ask(url, boottime() + _FETCH_S, {})
     if isinstance(answer, str) or answer.status_code != HTTPStatus.OK:
         raise BadReceiptError("its certificate cannot be had now")
@@ -99,17 +102,27 @@ def confirm(said: Mapping[str, Any]) -> None:
     """Answer the question whether this address wants the topic: its operator wrote it down.
 
     Raises:
+        ForgedReceiptError: if it would have to be told to somebody else.
         BadReceiptError: if that cannot be told now; SNS asks again.
     """
-    url = str(said.get("SubscribeURL"))
-    _check_address(url)
+    url = _of_amazon(said, "SubscribeURL")
     answer = ask(url, boottime() + _FETCH_S, {})
     if isinstance(answer, str) or answer.status_code != HTTPStatus.OK:
         raise BadReceiptError("the subscription cannot be confirmed now")
 
 
-def _check_address(url: str) -> None:
+def is_topic(text: str) -> bool:
+    """Whether this is the ARN of a topic."""
+    return _TOPIC.fullmatch(text) is not None
+
+
+def _of_amazon(said: Mapping[str, Any], field: str) -> str:
+    """The address in this field, if it is Amazon's own, in the region of the topic."""
+    url, topic = str(said.get(field)), _TOPIC.fullmatch(str(said.get("TopicArn")))
     parts = urlsplit(url)
-    plain = parts.netloc == parts.hostname  # no port, nobody's name
-    if parts.scheme != "https" or not plain or not _HOST.fullmatch(parts.netloc):
-        raise ForgedReceiptError("it names an address that is not Amazon's")
+    suffix = ".cn" if topic and topic[1] == "aws-cn" else ""
+    host = f"sns.{topic[2]}.amazonaws.com{suffix}" if topic else ""
+    right = parts.scheme == "https" and host and parts.netloc == host
+    if not right or (field == "SigningCertURL" and not _PEM.fullmatch(parts.path + parts.query)):
+        raise ForgedReceiptError(f"its {field} is not Amazon's in the topic's region")
+    return url

@@ -139,6 +139,11 @@ ADDRESSES = [
     "https://sns.eu-central-1.amazonaws.com@evil.test/a.pem",
     "https://sns.eu-central-1.amazonaws.com:8443/a.pem",
     "https://bucket.s3.amazonaws.com/a.pem",
+    "https://sns.s3.amazonaws.com/a.pem",
+    "https://sns.s3-eu-central-1.amazonaws.com/a.pem",
+    "https://sns.eu-west-1.amazonaws.com/a.pem",
+    "https://sns.eu-central-1.amazonaws.com/?Action=GetTopicAttributes",
+    "https://sns.eu-central-1.amazonaws.com/a.pem?x=y",
     "file:///etc/passwd",
     "",
 ]
