@@ -13,13 +13,14 @@ from typing import Any, Literal
 
 from django.db import transaction
 
-from delivery import credentials
+from delivery import credentials, questions
 from delivery.channels.contract import Adapter, Introspection
+from delivery.channels.looking import asked
 from delivery.channels.redacting import without_secrets
 from delivery.channels.secrets import fingerprint, read_secret
 from delivery.credentials import HELD_BY, MAX_WHY, Refusal
 from delivery.timing import boottime
-from delivery.ways import Way
+from delivery.ways import Way, budget_of
 from ledgers.canonical import storable
 from ledgers.clock import ClockTimestamp
 from ledgers.models import Channel, Credential
@@ -45,6 +46,7 @@ class Verification:
     said: Introspection = field(default_factory=Introspection)
     asked_at: datetime | None = None
     took_s: float = 0.0
+    asked: int = 0
     _ends_by: float = float("inf")
 
     @property
@@ -53,7 +55,7 @@ class Verification:
 
     def run(self) -> None:
         """Ask. Never raises."""
-        began = boottime()
+        began, before = boottime(), asked.count
         self._ends_by = began + self.deadline_s
         try:
             said = self.adapter.introspect(self._ends_by)
@@ -64,7 +66,7 @@ class Verification:
         except BaseException as error:  # a stranger's SystemExit would end a thread of the pool
             logger.exception("asking about the credential of channel %s failed", self.channel_id)
             self.said = Introspection(why=f"asking failed: {type(error).__name__}")
-        self.took_s = boottime() - began
+        self.took_s, self.asked = boottime() - began, asked.count - before
 
 
 def _mark_of(secret: str) -> str:
@@ -122,47 +124,53 @@ class Kept:
     missing: tuple[str, ...] = ()
 
 
-def keep_all(asked: Sequence[Verification], actor: str) -> None:
+def keep_all(verified: Sequence[Verification], actor: str) -> None:
     """Keep what a worker was told about secrets that had changed."""
-    for one in asked:
+    for one in verified:
         if one.said.identity or one.said.refused:
             keep(one, actor)
         else:
+            _charge(one)
             logger.warning(
                 "whose secret channel %d has is not told: %s", one.channel_id, one.said.why
             )
 
 
-def keep(asked: Verification, actor: str) -> Kept:
+def keep(one: Verification, actor: str) -> Kept:
     """Store what the provider said, and hold or let go what is owed; one transaction.
 
     Args:
-        asked: the question, after it ran.
+        one: the question, after it ran.
         actor: who asked.
     """
     with transaction.atomic():
-        channel = Channel.objects.select_related("credential").get(pk=asked.channel_id)
+        _charge(one)
+        channel = Channel.objects.select_related("credential").get(pk=one.channel_id)
         row = Credential.objects.select_for_update().get(pk=channel.credential_id)
-        kept = _concluded(asked, channel, row)
+        kept = _concluded(one, channel, row)
         if kept.state in {"same", "learned", "accepted"}:
-            _store(row, asked, kept)
+            _store(row, one, kept)
             credentials.lift(row, granted=kept.said.scopes)
         elif kept.state in {"another", "refused"}:
             kind: credentials.Kind = "identity" if kept.state == "another" else "refused"
-            credentials.keep([Refusal(channel.pk, "", asked.mark, kind, kept.why)], actor)
-        log("channel_check", actor, detail=_detail(channel, asked, kept))
+            credentials.keep([Refusal(channel.pk, "", one.mark, kind, kept.why)], actor)
+        log("channel_check", actor, detail=_detail(channel, one, kept))
     return kept
 
 
-def _concluded(asked: Verification, channel: Channel, row: Credential) -> Kept:
-    said, stored = asked.said, row.identity
+def _charge(one: Verification) -> None:
+    questions.charge_one(one.channel_id, one.asked, budget_of(one.adapter))
+
+
+def _concluded(one: Verification, channel: Channel, row: Credential) -> Kept:
+    said, stored = one.said, row.identity
     missing = () if said.scopes is None else _missing(channel, said.scopes)
     if said.refused:
         return Kept("refused", stored, said, f"{HELD_BY}refused: {said.why}"[:MAX_WHY])
     if not said.identity:
         return Kept("untold", stored, said, said.why or "the provider names no account")
     # People took this very secret after another one had been verified: then its account is right.
-    taken = row.verified_at is not None and row.fingerprint == asked.mark
+    taken = row.verified_at is not None and row.fingerprint == one.mark
     if stored and said.identity != stored and not taken:
         why = f"{HELD_BY}of another identity: it is {said.identity}, and was {stored}"
         return Kept("another", stored, said, why[:MAX_WHY], missing)
@@ -174,8 +182,8 @@ def _missing(channel: Channel, granted: Sequence[str]) -> tuple[str, ...]:
     return tuple(one for one in channel.scopes_required if one not in granted)
 
 
-def _store(row: Credential, asked: Verification, kept: Kept) -> None:
-    row.identity, row.fingerprint = kept.said.identity, asked.mark
+def _store(row: Credential, one: Verification, kept: Kept) -> None:
+    row.identity, row.fingerprint = kept.said.identity, one.mark
     if kept.said.scopes is not None:
         row.scopes = list(kept.said.scopes)
     Credential.objects.filter(pk=row.pk).update(
@@ -184,11 +192,11 @@ def _store(row: Credential, asked: Verification, kept: Kept) -> None:
     )  # fmt: skip
 
 
-def _detail(channel: Channel, asked: Verification, kept: Kept) -> dict[str, Any]:
+def _detail(channel: Channel, one: Verification, kept: Kept) -> dict[str, Any]:
     return {
         "channel": channel.slug,
         "credential": channel.credential.name,
-        "fingerprint": asked.mark,
+        "fingerprint": one.mark,
         "state": kept.state,
         "identity": kept.said.identity,
         "was": kept.stored,

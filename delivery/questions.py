@@ -3,7 +3,7 @@
 One row per channel paces them evenly. A search that finds no room gets a turn of its own, later,
 and takes no worker's place until then; and where that would be too late for the same key, the key
 settles the question instead (`Facts.no_question_before`). What a search really asked, page by page,
-is charged when it has ended.
+is charged when it has ended, and so is asking whose a credential is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,13 +67,30 @@ def reserve(channel_id: int, count: int, each_s: float) -> list[datetime | None]
         return [None] * granted + [at for (at,) in cursor.fetchall()]
 
 
+def has_room(channel_id: int, ways: Ways) -> bool:
+    """Take room for one question now, if there is any; nobody waits for a turn."""
+    per_minute = ways.of(channel_id).questions_per_minute
+    if not per_minute:
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute(_MAKE, [channel_id])
+        cursor.execute(_TAKE_ONE, [interval_s(per_minute), channel_id, SLACK_S])
+        return cursor.fetchone() is not None
+
+
 def charge(asked: Mapping[int, int], ways: Ways) -> None:
     """Count what searches really asked, besides the one question that each had reserved."""
     for channel_id, more in sorted(asked.items()):
-        per_minute = ways.of(channel_id).questions_per_minute
-        if more > 0 and per_minute:
-            with connection.cursor() as cursor:
-                cursor.execute(_CHARGE, [more * interval_s(per_minute), channel_id])
+        charge_one(channel_id, more, ways.of(channel_id).questions_per_minute)
+
+
+def charge_one(channel_id: int, count: int, per_minute: float) -> None:
+    """Count questions that were asked without room for them, such as whose a credential is."""
+    if count <= 0 or not per_minute:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_MAKE, [channel_id])
+        cursor.execute(_CHARGE, [count * interval_s(per_minute), channel_id])
 
 
 _MAKE = """
@@ -99,6 +116,12 @@ FROM (
 ) AS a
 WHERE m.channel_id = a.channel_id
 RETURNING a.granted, a.first_turn"""
+
+_TAKE_ONE = """
+UPDATE delivery_questionmeter
+SET free_at = GREATEST(free_at, clock_timestamp()) + make_interval(secs => %s)
+WHERE channel_id = %s AND free_at <= clock_timestamp() + make_interval(secs => %s)
+RETURNING 1"""
 
 _CHARGE = """
 UPDATE delivery_questionmeter

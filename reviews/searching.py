@@ -13,6 +13,7 @@ from delivery.decide import decide
 from delivery.history import read
 from delivery.next_move import Kind as Moves
 from delivery.next_move import next_move
+from delivery.questions import has_room
 from delivery.reconcile import Search, search_for, settle_searches
 from delivery.ways import Ways
 from ledgers.states import DeliveryStatus
@@ -33,7 +34,8 @@ def look(row_id: int, actor: str) -> list[str]:
         the verdicts.
 
     Raises:
-        NotAllowedError: it was looked at just now, or cannot be.
+        NotAllowedError: it was looked at just now, or cannot be, or its provider has been asked
+            as often as it takes.
     """
     ways = Ways()
     (decided,) = [decide(case) for case in read([row_id], ways)]
@@ -43,6 +45,9 @@ def look(row_id: int, actor: str) -> list[str]:
         refusal = Refusal(
             "it was looked at within the last 30 seconds", "what that showed, or a little patience"
         )
+    if refusal is None and not has_room(decided.case.channel_id, ways):
+        cache.delete(f"looked:{row_id}")
+        refusal = Refusal("its provider takes no more questions now", "a little patience")
     if refusal is not None:
         raise NotAllowedError(refusal)
     search = search_for(decided, ways)

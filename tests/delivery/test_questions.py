@@ -21,6 +21,8 @@ from delivery.ways import budget_of
 from delivery.worker import Worker
 from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery, Evidence
+from reviews.errors import NotAllowedError
+from reviews.searching import look
 from tests.commands.shell import typed
 from tests.contract.vendor import SECRET
 from tests.contract.vendors import Slack
@@ -197,6 +199,27 @@ def test_a_person_at_a_shell_asks_within_the_budget_too(desk: Desk) -> None:
     assert said.code == 1
     assert len(asked) == 1
     assert said.out.count("its provider takes no more questions now") == 2
+
+
+def test_asking_whose_a_credential_is_counts_as_well(slack: Slack) -> None:
+    said = typed("channel_check", "alerts")
+
+    ahead_s = (QuestionMeter.objects.get().free_at - database_now()).total_seconds()
+    assert said.code in {0, 1}
+    assert interval_s(6) - 2 < ahead_s <= interval_s(6)
+
+
+def test_a_person_at_the_console_asks_within_the_budget_too(slack: Slack) -> None:
+    slack.lose_answers = True
+    record(["C0123ABCDEF", "C0123ABCDEG"])
+    sweep()
+    verdicts = look(delivery("C0123ABCDEF").pk, "olga")
+    before = len(slack.asks)
+
+    with pytest.raises(NotAllowedError, match="takes no more questions now"):
+        look(delivery("C0123ABCDEG").pk, "olga")
+
+    assert (verdicts, len(slack.asks)) == (["found"], before)
 
 
 @pytest.mark.parametrize(("own", "budget"), [(0, 50), (10, 10), (400, 50)])

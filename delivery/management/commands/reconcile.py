@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from delivery.decide import Decided, decide
 from delivery.history import Case, read
 from delivery.management.commands.list_unknown import unknown_deliveries
-from delivery.questions import interval_s, reserve
+from delivery.questions import has_room
 from delivery.reconcile import Search, search_for, settle_searches
 from delivery.ways import Ways
 from ledgers.finding import find_delivery
@@ -124,13 +124,11 @@ def look_now(ids: Sequence[int]) -> list[Look]:
 
 def _without_room(wanted: Sequence[Decided], ways: Ways) -> dict[int, str]:
     """Which of these the provider takes no question about now; a worker asks by its schedule."""
-    limited = [d for d in wanted if ways.of(d.case.channel_id).questions_per_minute]
-    found: dict[int, str] = {}
-    for d in limited:
-        each_s = interval_s(ways.of(d.case.channel_id).questions_per_minute)
-        if reserve(d.case.channel_id, 1, each_s)[0] is not None:
-            found[d.case.id] = "its provider takes no more questions now"
-    return found
+    return {
+        d.case.id: "its provider takes no more questions now"
+        for d in wanted
+        if not has_room(d.case.channel_id, ways)
+    }
 
 
 def _why_not(decided: Decided, ways: Ways) -> str:
