@@ -19,6 +19,8 @@ _IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 # Where clouds hand out credentials. Nobody receives messages there, so no setting opens them.
 # 169.254.169.254: AWS, Azure, Google; fd00:ec2::254: AWS over IPv6; 100.100.100.200: Alibaba;
 # 168.63.129.16: Azure's wire server and 192.0.0.192: Oracle, which count as public addresses.
+# 169.254.170.2: a container's role on AWS (ECS); 169.254.170.23, fd00:ec2::23: a pod's (EKS);
+# fd20:ce::254: Google over IPv6; 169.254.0.23: Tencent.
 METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in (
@@ -27,19 +29,22 @@ METADATA = frozenset(
         "100.100.100.200",
         "168.63.129.16",
         "192.0.0.192",
+        "169.254.170.2",
+        "169.254.170.23",
+        "fd00:ec2::23",
+        "fd20:ce::254",
+        "169.254.0.23",
     )
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE = ipaddress.ip_network("::/96")  # RFC 4291, 2.5.5.1: IPv4-compatible, deprecated
-# In no table of Python 3.11, which calls them global: NAT64 within a network (RFC 8215), what
-# came before fc00::/7 (RFC 3879), segment routing within a domain (RFC 9602), examples (RFC 9637),
-# and the IETF's own assignments (RFC 6890).
-_NOT_PUBLIC = tuple(
-    map(
-        ipaddress.ip_network,
-        ("64:ff9b:1::/48", "fec0::/10", "5f00::/16", "3fff::/20", "192.0.0.0/24"),
-    )
-)
+_TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")  # RFC 7915, and RFC 2765 before it
+# The only IPv6 addresses that the internet routes (RFC 4291, 2.4). Python 3.11 calls others global,
+# too, NAT64 and segment routing within a network among them.
+_ROUTED = ipaddress.ip_network("2000::/3")
+# Global by Python 3.11's table as well: examples (RFC 9637), the IETF's own (RFC 6890), and the way
+# to relays that are no more (RFC 7526).
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("3fff::/20", "192.0.0.0/24", "192.88.99.0/24")))
 _MAX_LOOK_UPS = 64  # threads that may be stuck in the system's resolver at the same time
 
 
@@ -64,14 +69,16 @@ def is_allowed(text: str, *, allow_private: bool) -> bool:
 
 
 def _is_public(address: _IP) -> bool:
+    if address.version == 6 and address not in _ROUTED:
+        return False
     return address.is_global and not any(address in network for network in _NOT_PUBLIC)
 
 
 def _embedded(address: _IP) -> _IP:
-    """The IPv4 address that an IPv6 one leads to (mapped, 6to4, Teredo, NAT64), else itself."""
+    """The IPv4 address that an IPv6 one leads to (mapped, translated, 6to4, Teredo), or itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    if address in _NAT64 or address in _COMPATIBLE:
+    if any(address in network for network in (_NAT64, _COMPATIBLE, _TRANSLATED)):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo[1] if address.teredo else None
     return address.ipv4_mapped or address.sixtofour or teredo or address
