@@ -107,7 +107,7 @@ class ReceiptTally(models.Model):
     """How many reports of a kind changed nothing, and when the last one came."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="receipt_tallies")
-    # forged, unreadable or repeated
+    # forged, unverified (our own secret is missing), unreadable or repeated
     reason = models.CharField(max_length=12)
     count = models.BigIntegerField(default=0)
     last_at = models.DateTimeField(db_default=Now())

@@ -19,9 +19,10 @@ from delivery.channels.contract import Posted
 from delivery.channels.redacting import without_secrets
 from delivery.channels.registry import adapter_for
 from delivery.decide import carry_out, decide
-from delivery.errors import BadReceiptError, ForgedReceiptError
+from delivery.errors import BadReceiptError, ForgedReceiptError, SecretError
 from delivery.history import Case, read
 from delivery.models import Receipt
+from delivery.vetting import YEARS
 from delivery.ways import Ways
 from ledgers import evidence, moves, outbox
 from ledgers.canonical import storable
@@ -59,6 +60,9 @@ def take(channel: Channel, posted: Posted) -> Taken:
     except BadReceiptError as error:
         _refuse(channel, "forged" if isinstance(error, ForgedReceiptError) else "unreadable", error)
         raise
+    except SecretError as error:  # it names the reference, so that an operator can mend it
+        _refuse(channel, "unverified", error)
+        raise BadReceiptError("it cannot be verified now") from None
     except Exception as error:  # noqa: BLE001  a stranger wrote it: whatever it makes of a reader
         _refuse(channel, "unreadable", error)
         raise BadReceiptError("it cannot be read") from None
@@ -71,7 +75,8 @@ def take(channel: Channel, posted: Posted) -> Taken:
 
 
 def _refuse(channel: Channel, reason: str, error: Exception) -> None:
-    why = str(error) if isinstance(error, BadReceiptError) else type(error).__name__
+    told = isinstance(error, BadReceiptError | SecretError)
+    why = str(error) if told else type(error).__name__
     logger.warning("a report for channel %s was not taken (%s): %s", channel.slug, reason, why)
     tally(channel, reason, why)
 
@@ -118,7 +123,7 @@ def _columns(one: contract.Receipt, posted: Posted) -> tuple[str | datetime | No
         one.kind,
         storable(one.provider_message_id)[:MAX_ID],
         storable(one.recognizer)[:MAX_REF],
-        one.at,
+        one.at if one.at and one.at.tzinfo and one.at.year in YEARS else None,
         storable(one.said)[:MAX_SAID],
     )
 

@@ -151,6 +151,8 @@ class ApiAdapter(Adapter):
         self, path: str, deadline: float, parameters: Mapping[str, Json] | None = None
     ) -> PartialAnswer | str:
         """One question by GET: its whole answer, or why there is none."""
+        if not path.startswith("/"):  # behind a host it would lead to another one, with the secret
+            return f"{path!r} is no path"[:300]
         query = f"?{urlencode(parameters, doseq=True)}" if parameters else ""
         url = f"{self.option('base_url')}{path}{query}"
         try:

@@ -58,7 +58,6 @@ class DiscordAdapter(ApiAdapter):
             key_scope="credential" if window_s else "none",
             on_duplicate="200 with the existing message",
             on_mismatch="200 with the existing message: not detected",
-            look_up_by_id=True,
             surface=Surface(
                 "the channel's messages", self.option("surface_complete"), "READ_MESSAGE_HISTORY"
             ),

@@ -59,7 +59,6 @@ class DiscourseAdapter(ApiAdapter):
         return Declaration(
             adapter=self.slug,
             on_duplicate="422 within some minutes (not for staff), then a second post",
-            look_up_by_id=True,
             surface=Surface("the topic's posts", self.option("surface_complete"), "see the topic"),
             recognizer_places=("last line",),
             refusals="4xx but 408, 409, 422 and 429 are answered before acting",

@@ -63,7 +63,6 @@ class GithubAdapter(ApiAdapter):
         return Declaration(
             adapter=self.slug,
             on_duplicate="a second comment",
-            look_up_by_id=True,
             surface=Surface(
                 "the issue's comments", self.option("surface_complete"), "read access to issues"
             ),
@@ -181,11 +180,11 @@ def _comments(destination: str) -> str:
 
 def _seen(one: Mapping[str, Json]) -> Seen:
     body = str(one["body"] or "")
-    marked = _MARK.search(body)
+    marked = _MARK.findall(body)  # a quotation brings the marks of what it quotes before our own
     return Seen(
         id=str(one["id"]),
         author=one["user"]["login"],
         at=moment(one["created_at"]),
         text=body,
-        hidden=marked[1] if marked else "",
+        hidden=marked[-1] if marked else "",
     )

@@ -7,6 +7,7 @@ bad chunks) takes nothing away from it; before it is whole, nothing is known.
 import http.client
 import io
 import socket
+from email.message import Message
 
 import requests
 from requests.structures import CaseInsensitiveDict
@@ -101,9 +102,16 @@ def _with_body(
                 # The dictionary kept the last one only.
                 answer.headers[name] = ", ".join(said)
         answer.whole = _read_parts(reading, parts, most) and whole_head
-        answer.reusable = answer.whole and not reading.will_close
+        has_one_end = _has_one_end(headers, sum(map(len, parts)))
+        answer.reusable = answer.whole and not reading.will_close and has_one_end
     answer._content = b"".join(parts)  # noqa: SLF001  there is no public way to give it one
     return answer
+
+
+def _has_one_end(headers: Message, read: int) -> bool:
+    """Whether nobody could see its end elsewhere, so that no rest is taken for the next answer."""
+    lengths = {length.strip() for length in headers.get_all("Content-Length", [])}
+    return not lengths or (lengths == {str(read)} and "Transfer-Encoding" not in headers)
 
 
 def _read_parts(reading: http.client.HTTPResponse, parts: list[bytes], room: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from delivery.channels.contract import Posted
 from delivery.channels.scanning import moment
-from delivery.errors import BadReceiptError, ForgedReceiptError
+from delivery.errors import BadReceiptError, ForgedReceiptError, SecretError
 
 # Standard Webhooks: how old a report may be, against replays of what was once signed.
 TOLERANCE_S = 300.0
@@ -43,7 +43,10 @@ def verify_standard_webhook(posted: Posted, secret: str, prefix: str = "webhook"
 
 def _standard(secret: str, signed: bytes) -> str:
     encoded = secret.removeprefix("whsec_")
-    key = base64.b64decode(encoded) if encoded != secret else secret.encode()
+    try:
+        key = base64.b64decode(encoded) if encoded != secret else secret.encode()
+    except ValueError:  # its own text is none that may be kept
+        raise SecretError("receipt_secret_ref leads to a secret that is cut or mistyped") from None
     return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 

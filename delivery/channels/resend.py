@@ -71,7 +71,6 @@ class ResendAdapter(ApiAdapter):
             on_duplicate="200 with the first one's id",
             on_mismatch="409 invalid_idempotent_request",
             on_in_flight="409 concurrent_idempotent_requests",
-            look_up_by_id=True,
             recognizer_places=(f"header {REF_HEADER}", "last line"),
             refusals="400, 401, 403, 404, 405, 410, 413, 415, 422 are answered before acting",
             rate_limit_proves_rejection=True,

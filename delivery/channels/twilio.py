@@ -87,7 +87,6 @@ class TwilioAdapter(ApiAdapter):
         return Declaration(
             adapter=self.slug,
             on_duplicate="a second message, paid for again",
-            look_up_by_id=True,
             # Queued messages have no date of sending and are missing from the list.
             surface=Surface("the account's messages", complete=False),
             recognizer_places=("last line",),

@@ -1,5 +1,6 @@
 """Reports about mail, as servers write them."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -99,6 +100,25 @@ def test_a_report_about_somebody_elses_mail_is_not_ours(envelope: str) -> None:
 def test_another_mail_is_no_report() -> None:
     with pytest.raises(BadReceiptError, match="no report"):
         adapter().classify_receipt(Posted(MAILBOX, {}, b"Subject: hello\n\nhello\n", AT))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(
+            b"Content-Type: multipart/x; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(900)
+        ),
+        REPORT.format(action="failed", envelope="\n", returned="\n" * 100_000).encode(),
+    ],
+    ids=["parts within parts", "nothing but line ends"],
+)
+def test_a_report_that_is_made_to_be_slow_is_not_read_to_its_end(body: bytes) -> None:
+    began = time.thread_time()
+
+    with pytest.raises(BadReceiptError):
+        adapter().classify_receipt(Posted(MAILBOX, {}, body + b"x\n" * 20_000, AT))
+
+    assert time.thread_time() - began < 3  # 8.7 s, and 3.7 s, when all of it was read
 
 
 def test_nobody_may_post_a_report_about_mail() -> None:

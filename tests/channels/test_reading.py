@@ -4,6 +4,7 @@ import http.client
 import re
 import socket
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,27 @@ def test_an_answer_that_ends_with_the_connection_is_whole_and_not_reusable() -> 
 
     assert answer is not None
     assert answer.content == b"abc"
+    assert answer.whole
+    assert not answer.reusable
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"200 OK\r\nContent-Length: 3\r\nContent-Length: 40",
+        b"200 OK\r\nContent-Length: +3",
+        b"200 OK\r\nContent-Length: 40\r\nTransfer-Encoding: chunked",
+        b"204 None\r\nContent-Length: 3",
+    ],
+)
+def test_an_answer_whose_end_can_be_seen_elsewhere_is_the_last_on_its_connection(
+    head: bytes,
+) -> None:
+    body = b"3\r\nabc\r\n0\r\n\r\n" if b"chunked" in head else b"abc"
+
+    answer = read(b"HTTP/1.1 " + head + b"\r\n\r\n" + body)
+
+    assert answer is not None
     assert answer.whole
     assert not answer.reusable
 

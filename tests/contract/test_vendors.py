@@ -55,9 +55,11 @@ class Lab:
             identity, form.form if form else "uuid", form.max_length if form else 255
         )
 
-    def send(self, content: Any = TEXT, marker: str = "", **settings: Any) -> Outcome:
+    def send(
+        self, content: Any = TEXT, marker: str = "", recognizer: str = TOKEN, **settings: Any
+    ) -> Outcome:
         adapter = self.adapter(**settings)
-        envelope = Envelope(content, self.way.to, 1, 1, TOKEN, marker, self.key)
+        envelope = Envelope(content, self.way.to, 1, 1, recognizer, marker, self.key)
         return adapter.submit(adapter.render(envelope), self.key, Notebook())
 
     def look(self, **settings: Any) -> Finding:
@@ -151,6 +153,31 @@ def test_our_token_under_a_foreign_author_is_no_match(lab: Lab) -> None:
 
     assert finding.verdict == "inconclusive"
     assert "carries the recognizer but is by" in finding.why
+
+
+@each(*SEARCHABLE)
+def test_a_later_message_of_ours_that_quotes_it_is_no_match(lab: Lab) -> None:
+    shown = f"> done\n> ref {TOKEN}\n<!-- counterfoil {TOKEN} -->\n\nIt was sent."
+    lab.send(shown, recognizer="dlvzzzx9kabcdefghijkl23")
+
+    finding = lab.look(**_complete(lab))
+
+    assert finding.verdict == "inconclusive"
+    assert "quotes it" in finding.why
+
+
+@each("twilio")
+@pytest.mark.parametrize("leads", ["@evil.test/next", ".evil.test/next", "http://evil.test/"])
+def test_a_next_page_at_another_host_is_not_asked_for(
+    lab: Lab, leads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Answer(200, {"messages": [], "next_page_uri": leads})
+    monkeypatch.setattr(lab.vendor, "read", lambda ask: said)
+
+    finding = lab.look()
+
+    assert finding.verdict == "inconclusive"
+    assert "is no path" in finding.why
 
 
 @each(*SEARCHABLE)

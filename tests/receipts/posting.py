@@ -17,23 +17,29 @@ ADDRESS = "https://console.acme.test/receipts/alerts/"
 
 
 def resend_report(
-    kind: str, email_id: str, *, named: str = "msg_1", ref: str = "", age_s: float = 0.0
+    kind: str,
+    email_id: str,
+    *,
+    named: str = "msg_1",
+    ref: str = "",
+    age_s: float = 0.0,
+    at: object = "2026-12-01T09:00:00Z",
 ) -> dict[str, Any]:
     """What the client posts for one of Resend's webhooks; keyword arguments of `Client.post`."""
     data: dict[str, Any] = {"email_id": email_id}
     if ref:
         data["headers"] = [{"name": "X-Counterfoil-Ref", "value": ref}]
-    said = {"type": f"email.{kind}", "created_at": "2026-12-01T09:00:00Z", "data": data}
+    said = {"type": f"email.{kind}", "created_at": at, "data": data}
     body = json.dumps(said)
-    at = database_now().timestamp() - age_s
-    moment = database_now().fromtimestamp(int(at), tz=database_now().tzinfo)
+    signed_at = database_now().timestamp() - age_s
+    moment = database_now().fromtimestamp(int(signed_at), tz=database_now().tzinfo)
     signature = Webhook(SIGNING).sign(named, moment, body)
     return {
         "data": body,
         "content_type": "application/json",
         "headers": {
             "svix-id": named,
-            "svix-timestamp": str(int(at)),
+            "svix-timestamp": str(int(signed_at)),
             "svix-signature": signature,
         },
     }

@@ -284,6 +284,42 @@ def test_what_is_not_proven_to_come_from_the_provider_changes_nothing_and_is_cou
     assert SECRET not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [("", "LAB_SIGNING is not set"), ("whsec_abcde", "cut or mistyped")],
+    ids=["missing", "mistyped"],
+)
+def test_a_signing_secret_that_cannot_be_used_is_told_and_nothing_is_believed(
+    mail: Channel, mailer: SlowResend, monkeypatch: pytest.MonkeyPatch, found: str, says: str
+) -> None:
+    row = lost(mailer)
+    report = resend_report("sent", "re_9", ref=row.recognizer)
+    monkeypatch.setenv("LAB_SIGNING", found)
+
+    assert post(report) == 404
+
+    row.refresh_from_db()
+    tally = ReceiptTally.objects.get()
+    assert (row.status, tally.reason) == ("unknown", "unverified")
+    assert says in tally.why
+    assert "abcde" not in tally.why
+
+
+@pytest.mark.parametrize(
+    "said", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", 10**12, "soon", None]
+)
+def test_a_moment_that_nobody_can_hold_is_none(
+    mail: Channel, mailer: SlowResend, said: object
+) -> None:
+    row = lost(mailer)
+
+    assert post(resend_report("sent", "re_9", ref=row.recognizer, at=said)) == 204
+
+    row.refresh_from_db()
+    assert row.status == "delivered"
+    assert Receipt.objects.get().happened_at is None
+
+
 def test_nobody_learns_which_channels_there_are(mail: Channel, mailer: SlowResend) -> None:
     make_channel("hooks")
     client = Client()
