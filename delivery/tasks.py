@@ -37,6 +37,9 @@ def hint() -> None:
 
 def work_shift() -> int:
     """Work what is due, for at most 15 seconds, and return how much was settled."""
-    from delivery.worker import Worker  # noqa: PLC0415  needs the app registry
+    from delivery.sealing import seal_if_due  # noqa: PLC0415  needs the app registry
+    from delivery.worker import Worker  # noqa: PLC0415
 
-    return Worker(mode="shift").run_shift(SHIFT_S)
+    settled = Worker(mode="shift").run_shift(SHIFT_S)
+    seal_if_due()
+    return settled

@@ -23,6 +23,7 @@ from delivery.listener import Listener
 from delivery.next_move import HOLD_RECHECK_S
 from delivery.pool import Pool
 from delivery.reconcile import Search, settle_searches
+from delivery.sealing import Sealing
 from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
@@ -55,6 +56,7 @@ class Worker:
         self._searches: list[Search] = []
         self._verifications: list[checking.Verification] = []
         self._questions = checking.Questions()
+        self._sealing = Sealing()
         # Claimed when the database went away, by fence: nothing of it was called.
         self._uncalled: dict[int, int] = {}
         self._ways = Ways()
@@ -76,7 +78,8 @@ class Worker:
         listener = Listener()
         try:
             while not self._stopping:
-                if not self._turn():
+                working = self._turn()
+                if not (self._try(self._sealing.turn) or working):
                     self._wait(listener)
         finally:
             listener.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from ledgers import derived, states
+from ledgers import derived, sealcheck, states
 
 SHOWN = 20  # offenders named per invariant
 
@@ -298,6 +298,21 @@ INVARIANTS: tuple[Invariant, ...] = (
         JOIN ledgers_step s ON s.run_id = r.id
         WHERE r.status = 'completed' AND s.status <> 'completed'
         """,
+    ),
+    Invariant(
+        "seals-are-a-chain",
+        "each seal follows from its leaves and from the seal before it",
+        sealcheck.broken_chain,
+    ),
+    Invariant(
+        "sealed-rows-are-unchanged",
+        "every event, closed attempt and finding is still what was sealed",
+        sealcheck.changed_rows,
+    ),
+    Invariant(
+        "every-row-is-sealed-once",
+        "every event, closed attempt and finding is in one seal, or waits for it",
+        sealcheck.UNSEALED_ROWS,
     ),
 )
 

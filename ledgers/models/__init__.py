@@ -2,6 +2,7 @@
 
 from ledgers.models.delivery import Attempt, Delivery, Evidence, Message, OutboxItem
 from ledgers.models.execution import Run, Step
+from ledgers.models.sealing import Seal, Unsealed
 from ledgers.models.settings import Channel, Credential, Installation
 from ledgers.models.trail import Event
 
@@ -16,5 +17,7 @@ __all__ = [
     "Message",
     "OutboxItem",
     "Run",
+    "Seal",
     "Step",
+    "Unsealed",
 ]

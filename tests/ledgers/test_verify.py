@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection, transaction
 
-from ledgers import verify
+from ledgers import seals, verify
 from ledgers.models import Delivery
 from ledgers.states import DeliveryStatus as S
 from tests.factories import make_channel, record
@@ -59,6 +59,9 @@ BREAKING: dict[str, tuple[S, str]] = {
         S.PENDING,
         "UPDATE ledgers_step SET status = 'failed', result_hash = ''",
     ),
+    "seals-are-a-chain": (S.PENDING, "UPDATE ledgers_seal SET number = 2"),
+    "sealed-rows-are-unchanged": (S.PENDING, "UPDATE ledgers_event SET actor = 'nobody'"),
+    "every-row-is-sealed-once": (S.PENDING, "DELETE FROM ledgers_unsealed"),
 }
 
 
@@ -93,6 +96,8 @@ def test_each_invariant_finds_what_breaks_it(name: str, breaking: tuple[S, str])
     row_in(status, "run-1")
     if name == "keys-are-unique":
         record(run_id="run-2")
+    if name != "every-row-is-sealed-once":
+        seals.seal_all()
     assert name not in broken()
 
     execute(sql)
@@ -135,6 +140,7 @@ def test_a_delivery_that_was_removed_with_all_its_traces_is_missed() -> None:
     for table in ("event", "outboxitem"):
         execute(f"DELETE FROM ledgers_{table} WHERE delivery_id = {gone.pk}")
     execute("DELETE FROM ledgers_delivery WHERE destination = 'tg:2'")
+    execute("DELETE FROM ledgers_unsealed WHERE row_id NOT IN (SELECT id FROM ledgers_event)")
 
     assert broken() == {"rosters-are-whole"}
 

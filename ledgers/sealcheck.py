@@ -1,0 +1,103 @@
+"""Whether the record is still what was sealed: the chain, each row, and that none is left out.
+
+Nothing here is believed because it is stored: trees are built again from their leaves, seals hashed
+again from what they say, and each row's leaf computed again from the row.
+"""
+
+from collections.abc import Iterator
+
+from django.db import connection
+
+from ledgers import hashtree
+from ledgers.models import Installation, Seal
+from ledgers.seals import COLUMNS, KINDS, NOTHING_BEFORE, Anchor, header_of
+
+Finding = tuple[str, ...]
+PAGE = 20  # seals read at once: memory stays flat however long the chain is
+
+
+def broken_chain() -> Iterator[Finding]:
+    """Seals that do not follow from their leaves, or from the seal before."""
+    installation = str(Installation.objects.get().namespace)
+    expected, previous = 1, NOTHING_BEFORE
+    for seal in Seal.objects.order_by("number").iterator(PAGE):
+        if seal.number != expected:
+            yield str(seal), f"{seal.number - expected} before it are missing"
+        elif bytes(seal.previous) != previous:
+            yield str(seal), "does not follow from the seal before it"
+        if wrong := _wrong(seal, installation):
+            yield str(seal), wrong
+        expected, previous = seal.number + 1, bytes(seal.hash)
+
+
+def _wrong(seal: Seal, installation: str) -> str:
+    header = header_of(seal, installation)
+    leaves = _split(bytes(seal.leaves))
+    if len(leaves) != header.size:
+        return f"has {len(leaves)} leaves for {header.size} rows"
+    if hashtree.root(leaves) != header.root:
+        return "its root does not follow from its leaves"
+    if header.hash != bytes(seal.hash):
+        return "its hash does not follow from what it says"
+    return ""
+
+
+def _split(leaves: bytes) -> list[bytes]:
+    return [leaves[at : at + hashtree.SIZE] for at in range(0, len(leaves), hashtree.SIZE)]
+
+
+def leaves_of(seal: Seal) -> Iterator[tuple[str, int, bytes]]:
+    """Each sealed row: its kind, its number, and the leaf that was sealed."""
+    rows = [(kind, row_id) for kind in KINDS for row_id in getattr(seal, COLUMNS[kind])]
+    # A seal with too few leaves is named by `broken_chain`.
+    for (kind, row_id), leaf in zip(rows, _split(bytes(seal.leaves)), strict=False):
+        yield kind, row_id, leaf
+
+
+def changed_rows() -> Iterator[Finding]:
+    """Sealed rows that are not what they were, or are gone."""
+    for seal in Seal.objects.order_by("number").iterator(PAGE):
+        yield from differences(seal)
+
+
+def differences(seal: Seal) -> Iterator[Finding]:
+    """Rows of one seal that are not what was sealed, or are gone."""
+    present = {kind: present_leaves(kind, getattr(seal, COLUMNS[kind])) for kind in KINDS}
+    for kind, row_id, sealed in leaves_of(seal):
+        now = present[kind].get(row_id)
+        if now is None:
+            yield f"{kind} {row_id}", f"is gone, and {seal} has it"
+        elif now != sealed:
+            yield f"{kind} {row_id}", f"was changed after {seal}"
+
+
+def present_leaves(kind: str, ids: list[int]) -> dict[int, bytes]:
+    """The leaves of these rows as they are now; none for a row that is not there."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, leaf FROM ledgers_leaves(%s, %s)", [kind, ids])
+        return {row_id: bytes(leaf) for row_id, leaf in cursor.fetchall()}
+
+
+# What is in no seal and waits for none was written while the triggers were lifted.
+UNSEALED_ROWS = " UNION ALL ".join(
+    f"""
+    SELECT '{kind} ' || r.id, 'is in no seal and waits for none' FROM ledgers_{kind} r
+    WHERE {"r.closed_at IS NOT NULL" if kind == "attempt" else "true"}
+      AND NOT EXISTS (SELECT FROM ledgers_unsealed u WHERE u.kind = '{kind}' AND u.row_id = r.id)
+      AND NOT EXISTS (SELECT FROM (SELECT unnest({column}) AS id FROM ledgers_seal) s
+                      WHERE s.id = r.id)
+    UNION ALL
+    SELECT '{kind} ' || u.row_id, 'waits for its seal and is gone' FROM ledgers_unsealed u
+    WHERE u.kind = '{kind}' AND NOT EXISTS (SELECT FROM ledgers_{kind} r WHERE r.id = u.row_id)
+    UNION ALL
+    SELECT '{kind} ' || s.id, 'is sealed ' || count(*) || ' times' FROM (
+        SELECT unnest({column}) AS id FROM ledgers_seal) s GROUP BY s.id HAVING count(*) > 1
+    """
+    for kind, column in COLUMNS.items()
+)
+
+
+def holds_anchor(anchor: Anchor) -> bool:
+    """Whether the chain still has this seal. If not, it was rebuilt, or is another ledger's."""
+    found = Seal.objects.filter(number=anchor.number).values_list("hash", flat=True).first()
+    return found is not None and bytes(found) == anchor.hash
