@@ -61,11 +61,16 @@ def _session(limits: Limits) -> dict[str, str]:
 
 
 def _keepalives() -> dict[str, int]:
-    """A peer that vanished without a word is noticed after 30 + 3 x 10 seconds."""
+    """A peer that vanished without a word is noticed after 30 + 3 x 10 seconds.
+
+    While something that was sent is not acknowledged there are no keepalives, and the kernel tries
+    for about 15 minutes (tcp(7), tcp_retries2) unless it is told otherwise.
+    """
     return {
         "connect_timeout": 10,
         "keepalives": 1,
         "keepalives_idle": 30,
         "keepalives_interval": 10,
         "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,  # milliseconds
     }

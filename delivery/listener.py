@@ -23,6 +23,7 @@ class Listener:
     def __init__(self) -> None:
         self._django = connections.create_connection("default")
         self._listening = False
+        self._said = False  # once until it listens again
 
     def fileno(self) -> int | None:
         """What a selector can wait on, or None while there is no connection."""
@@ -30,8 +31,10 @@ class Listener:
             if not self._listening:
                 self._listen()
             return int(self._raw.fileno())
-        except LOST:
-            logger.warning("cannot listen for wake-ups now; polling goes on")
+        except LOST as error:
+            if not self._said:
+                logger.warning("cannot listen for wake-ups now; polling goes on (%s)", error)
+            self._said = True
             self.close()
             return None
 
@@ -57,4 +60,4 @@ class Listener:
         self._django.ensure_connection()
         with self._django.cursor() as cursor:
             cursor.execute(f"LISTEN {NOTIFY_CHANNEL}")
-        self._listening = True
+        self._listening, self._said = True, False

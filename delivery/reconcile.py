@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from delivery import hooks, questions
 from delivery.channels.contract import Adapter, Finding, Query
@@ -26,6 +26,7 @@ from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import storable
 from ledgers.evidence import Sighting
+from ledgers.outage import is_outage
 from ledgers.states import DeliveryStatus
 
 logger = logging.getLogger(__name__)
@@ -122,16 +123,17 @@ def settle_searches(
         the decisions that followed.
 
     Raises:
-        OperationalError, InterfaceError: the database is not there; nothing was written.
+        DatabaseError, InterfaceError: the database is not there, or takes no writes
+            (`ledgers.outage`).
     """
     if not searches:
         return []
     ways = ways or Ways()
     try:
         return _settle(searches, actor, ways, leased=leased)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            raise
         # What one adapter says it found must not keep the findings of the others from being kept.
         logger.exception("keeping %d searches together failed; one by one", len(searches))
     return [d for one in searches for d in _settle_alone(one, actor, ways, leased=leased)]
@@ -140,9 +142,9 @@ def settle_searches(
 def _settle_alone(search: Search, actor: str, ways: Ways, *, leased: bool) -> list[Decided]:
     try:
         return _settle([search], actor, ways, leased=leased)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            raise
         logger.exception("what a search for %s found cannot be kept", search.case.delivery_id)
         return []
 

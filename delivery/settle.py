@@ -8,7 +8,7 @@ delivered even if attempt 2, settled later, was not sent.
 import logging
 from collections.abc import Sequence
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from delivery import credentials, hooks, receipts
 from delivery.decide import Decided, carry_out, decide
@@ -19,6 +19,7 @@ from delivery.submit import Call
 from delivery.ways import Ways
 from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
+from ledgers.outage import is_outage
 from ledgers.states import DeliveryStatus
 
 logger = logging.getLogger(__name__)
@@ -31,17 +32,18 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[
         the calls whose rows somebody else holds: the caller keeps their answers and tries again.
 
     Raises:
-        OperationalError, InterfaceError: the database is not there; nothing was written, and the
-            caller keeps the answers and tries again. The submission is never repeated.
+        DatabaseError, InterfaceError: the database is not there, or takes no writes
+            (`ledgers.outage`); the caller keeps the answers and tries again. The submission is
+            never repeated.
     """
     if not calls:
         return []
     ways = ways or Ways()
     try:
         finished, kept = _settle(calls, actor, ways)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            raise
         # One row that cannot be stored must not make the others' acceptances forgotten.
         logger.exception("settling %d answers together failed; settling one by one", len(calls))
         alone = [_settle_alone(call, actor, ways) for call in calls]
@@ -58,9 +60,9 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[
 def _settle_alone(call: Call, actor: str, ways: Ways) -> tuple[list[Case], list[Call]]:
     try:
         return _settle([call], actor, ways)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            raise
         logger.exception(
             "attempt %s of delivery %s cannot be settled (provider's answer: %s)",
             call.attempt_id,
@@ -80,9 +82,9 @@ def _keep_answer(call: Call) -> list[Call]:
         with transaction.atomic():
             held = moves.hold([call.delivery_pk], skip_locked=True)
             _close([call] if held else [])
-    except (OperationalError, InterfaceError):
-        return [call]
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            return [call]
         logger.exception(
             "the answer to attempt %s of delivery %s cannot be kept either; it stays open and"
             " becomes unknown",

@@ -22,7 +22,7 @@ def hand_back(fences: Mapping[int, int]) -> None:
         fences: by delivery, the lease under which this very process has called nothing.
 
     Raises:
-        OperationalError, InterfaceError: the database is not there yet; nothing was written.
+        DatabaseError, InterfaceError: the database is not there yet, or takes no writes.
     """
     if not fences:
         return

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from delivery.contents import read_contents
 from delivery.decide import Decided, carry_out, decide
@@ -26,6 +26,7 @@ from delivery.ways import Ways
 from ledgers import moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.moves import Change
+from ledgers.outage import is_outage
 from ledgers.outbox import Claimed
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ def open_wave(
 
     Raises:
         delivery.errors.OpenTransactionError: if the caller has a transaction open.
-        OperationalError, InterfaceError: the database is not there; nothing is to be called.
+        DatabaseError, InterfaceError: the database is not there, or takes no writes
+            (`ledgers.outage`); nothing is to be called.
     """
     refuse_inside_transaction()
     leases = {item.delivery_id: item for item in claimed}
@@ -60,9 +62,9 @@ def open_wave(
     ways = ways or Ways()
     try:
         return _open(leases, mark, who, ways)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
+    except Exception as error:
+        if is_outage(error):
+            raise
         # One bad row must not keep the others waiting until their leases are over.
         logger.exception("opening %d deliveries together failed; opening one by one", len(leases))
     return _open_one_by_one(leases, mark, who, ways)
@@ -74,10 +76,10 @@ def _open_one_by_one(leases: Mapping[int, Claimed], mark: float, who: Identity, 
     for row_id, lease in leases.items():
         try:
             jobs += _open({row_id: lease}, mark, who, ways)
-        except (OperationalError, InterfaceError):
-            logger.exception("the database is away; the rest of the wave waits for its leases")
-            break
         except Exception as error:
+            if is_outage(error):
+                logger.exception("the database is away; the rest of the wave waits for its leases")
+                break
             logger.exception("delivery row %d cannot be worked with; it is held", row_id)
             _set_aside(lease, f"held: it cannot be worked with: {type(error).__name__}", who)
     return jobs

@@ -27,10 +27,12 @@ from delivery.sealing import Sealing
 from delivery.settle import settle
 from delivery.submit import Call, refuse_inside_transaction
 from delivery.timing import boottime
+from delivery.troubles import Troubles
 from delivery.uncalled import hand_back
 from delivery.wave import open_wave
 from delivery.ways import Ways
 from ledgers import outbox
+from ledgers.outage import is_outage
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,8 @@ class Worker:
         # Claimed when the database went away, by fence: nothing of it was called.
         self._uncalled: dict[int, int] = {}
         self._ways = Ways()
+        self._troubles = Troubles()
+        self._unreachable = False
         self._stopping = False
 
     def stop(self) -> None:
@@ -135,22 +139,33 @@ class Worker:
         """
         self._collect()
         ended = self._unsettled > 0
+        self._unreachable = False
         self._try(self._hold.learn)
         # New calls first: they are under way while the answers are being written.
         more = self._try(self._claim)
         written = self._try(self._settle)
         if not written:
             # What is in `_calls` is known but not written; it is written when the database is back.
-            logger.error("the ledger cannot be written now; %d answers are kept", self._unsettled)
             self._pause()
         return written and (more or (ended and not self._unsettled))
 
     def _try(self, act: Callable[[], bool]) -> bool:
-        """One bad row or a database that is away must not end the worker; leases heal the rest."""
+        """One bad row or a database that is away must not end the worker; leases heal the rest.
+
+        Where there was no connection to be had, nothing else is tried in this turn: a network that
+        swallows everything takes ten seconds to say no.
+        """
+        if self._unreachable:
+            return False
+        connected = connection.connection is not None
         try:
             return act()
-        except Exception:
-            logger.exception("the worker goes on after an error")
+        except Exception as error:  # noqa: BLE001  said by _troubles; the worker goes on
+            self._unreachable = not connected and connection.connection is None
+            if is_outage(error):
+                self._troubles.database_fails(error, self._unsettled)
+            else:
+                self._troubles.error(error)
             close_old_connections()  # one that broke is not used again
             return False
 
@@ -181,6 +196,7 @@ class Worker:
             outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
         self._renew()
         self._heartbeat.beat(self.claimed, self.settled)
+        self._troubles.database_works()
         return True
 
     def _renew(self) -> None:
@@ -213,6 +229,10 @@ class Worker:
 
     def _wait(self, listener: Listener | None) -> None:
         """Until a call ends, a wake-up comes, or it is time to poll."""
+        if listener and self._troubles.outage:
+            # Where connections are short, the one that claims needs it more.
+            listener.close()
+            listener = None
         with selectors.DefaultSelector() as selector:
             selector.register(self._pool, selectors.EVENT_READ)
             descriptor = listener.fileno() if listener else None

@@ -1,0 +1,1 @@
+"""What the ledgers stand on fails: the database server, the way to it, the machine's clock."""
