@@ -69,8 +69,8 @@ class Member:
         return True
 
     def catches(self, number: signal.Signals) -> bool:
-        """Whether its process has a handler for this: before it has, it would end by it."""
-        if self.process is None or self.process.poll() is not None:
+        """Whether its process has a handler for this: at its begin and its end it would end by it."""
+        if self.process is None or self.told or self.process.poll() is not None:
             return False
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         caught = re.search(r"SigCgt:\t([0-9a-f]+)", status)

@@ -192,5 +192,5 @@ def _stepped(stage: Stage, dice: Random, there: signal.Signals, back: signal.Sig
     worker = dice.choice(stage.crew.workers)
     stepped = worker.process if worker.catches(there) and worker.tell(there) else None
     yield
-    if stepped is not None and stepped is worker.process:
+    if stepped is not None and stepped is worker.process and worker.catches(back):
         worker.tell(back)
