@@ -69,7 +69,7 @@ class Member:
         return True
 
     def catches(self, number: signal.Signals) -> bool:
-        """Whether its process has a handler for this: at its begin and its end it would end by it."""
+        """Whether its process has a handler for this; at its begin and its end it has none."""
         if self.process is None or self.told or self.process.poll() is not None:
             return False
         status = Path(f"/proc/{self.process.pid}/status").read_text()
