@@ -9,20 +9,19 @@ import importlib.metadata
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.test import TransactionTestCase
 from psycopg import sql
 
 from config.embedded import launcher
 from config.embedded.base import cluster_of
+from tests import flushing
 
 APPS = ("ledgers", "delivery", "reviews", "config")
 TEMPLATE = "template_counterfoil_"
@@ -36,7 +35,7 @@ def cloned() -> Iterator[None]:
     with _server() as server:
         _clone(server, name)
     try:
-        with _migrated_rows_survive_flush():
+        with flushing.quick():
             yield
     finally:
         connection.close()
@@ -129,58 +128,3 @@ def _databases(server: psycopg.Connection[Any]) -> list[str]:
 
 def _run(server: psycopg.Connection[Any], statement: str, *names: str) -> None:
     server.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
-
-
-@contextmanager
-def _migrated_rows_survive_flush() -> Iterator[None]:
-    """Put back the rows that migrations made, after each flush of a transactional test.
-
-    Django's own way (`serialized_rollback`) goes through the models, and must be asked for in
-    every test.
-    """
-    rows = MigratedRows.now()
-    original = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # not in the stubs
-
-    def flush_and_put_back(self: TransactionTestCase) -> None:
-        original(self)
-        rows.put_back()
-
-    _patch(flush_and_put_back)
-    try:
-        yield
-    finally:
-        _patch(original)
-
-
-def _patch(method: Callable[[TransactionTestCase], None]) -> None:
-    TransactionTestCase._fixture_teardown = method  # type: ignore[attr-defined]  # not in the stubs
-
-
-@dataclass(frozen=True)
-class MigratedRows:
-    """The rows of a freshly migrated database, by table, in PostgreSQL's own copy format."""
-
-    tables: dict[str, bytes] = field(default_factory=dict)
-
-    @classmethod
-    def now(cls) -> "MigratedRows":
-        tables = connection.introspection.table_names()
-        kept = {table: _copy_out(table) for table in tables if table != "django_migrations"}
-        connection.close()
-        return cls({table: data for table, data in kept.items() if data})
-
-    def put_back(self) -> None:
-        with connection.cursor() as cursor:
-            # Triggers and foreign keys have seen these rows once.
-            cursor.execute("SET session_replication_role = replica")
-            for table, data in self.tables.items():
-                cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')
-                if not cursor.fetchone()[0]:  # permissions and the like were made again by Django
-                    with cursor.copy(f'COPY "{table}" FROM STDIN') as copy:
-                        copy.write(data)
-            cursor.execute("SET session_replication_role = origin")
-
-
-def _copy_out(table: str) -> bytes:
-    with connection.cursor() as cursor, cursor.copy(f'COPY "{table}" TO STDOUT') as copy:
-        return b"".join(bytes(block) for block in copy)

@@ -72,10 +72,10 @@ def delivery(destination: str = "tg:1001", run_id: str = "run-1", part: int = 1)
     )
 
 
-def sweep(concurrency: int = 4) -> Worker:
-    """One worker of its own name works what is due, and ends."""
+def sweep(concurrency: int = 4, seconds: float = 10) -> Worker:
+    """One worker of its own name works what is due, at most for so long, and ends."""
     worker = Worker("shift", concurrency=concurrency)
-    worker.run_shift(10)
+    worker.run_shift(seconds)
     return worker
 
 
