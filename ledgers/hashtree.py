@@ -23,15 +23,15 @@ def root(leaves: Sequence[bytes]) -> bytes:
     """The hash of the whole tree over leaf hashes."""
     if not leaves:
         return hashlib.sha256(b"").digest()
-    return _levels(leaves)[-1][0]
+    return levels_of(leaves)[-1][0]
 
 
 def path(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """What the leaf at `index` must be hashed with, from the leaf upwards, to get to the root."""
-    return paths_of(_levels(leaves), index)
+    return path_in(levels_of(leaves), index)
 
 
-def paths_of(levels: Sequence[Sequence[bytes]], index: int) -> list[bytes]:
+def path_in(levels: Sequence[Sequence[bytes]], index: int) -> list[bytes]:
     """As `path`, over levels that were computed once for many leaves."""
     found = []
     for level in levels[:-1]:
@@ -42,7 +42,7 @@ def paths_of(levels: Sequence[Sequence[bytes]], index: int) -> list[bytes]:
     return found
 
 
-def _levels(leaves: Sequence[bytes]) -> list[Sequence[bytes]]:
+def levels_of(leaves: Sequence[bytes]) -> list[Sequence[bytes]]:
     """All levels from the leaves to the root. A node without a partner moves up as it is.
 
     That gives the trees of RFC 6962, which splits at the largest power of two: its left part is
@@ -53,6 +53,3 @@ def _levels(leaves: Sequence[bytes]) -> list[Sequence[bytes]]:
         pairs = [node_hash(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
         levels.append(pairs + list(level[len(level) - len(level) % 2 :]))
     return levels
-
-
-levels_of = _levels

@@ -101,21 +101,25 @@ def is_due() -> bool:
 
 
 def seal_all(batch: int = BATCH) -> int:
-    """Seal everything that waits now; tell how many rows that were."""
+    """Seal everything that waits now, after another sealer if there is one; tell how many rows."""
     total = 0
-    while sealed := seal(batch):
+    while sealed := seal(batch, wait=True):
         total += sealed
     return total
 
 
-def seal(batch: int = BATCH) -> int:
+def seal(batch: int = BATCH, *, wait: bool = False) -> int:
     """Seal what waits, at most `batch` rows, in one transaction.
+
+    Args:
+        batch: rows.
+        wait: for another process that is sealing, until its commit.
 
     Returns:
         how many rows; 0 if nothing waits, or another process is sealing.
     """
     with transaction.atomic():
-        if not _alone():
+        if not _alone(wait=wait):
             return 0
         found = {kind: _leaves(kind, ids) for kind, ids in _wait_for_seal(batch).items()}
         leaves = [leaf for kind in KINDS for _, leaf in found[kind]]
@@ -124,9 +128,12 @@ def seal(batch: int = BATCH) -> int:
         return len(leaves)
 
 
-def _alone() -> bool:
+def _alone(*, wait: bool) -> bool:
     """The lock's own statement: what is read afterwards is all that the sealer before committed."""
     with connection.cursor() as cursor:
+        if wait:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            return True
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
         return bool(cursor.fetchone()[0])
 

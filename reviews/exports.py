@@ -11,11 +11,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from io import StringIO
+from itertools import islice
 from typing import Any
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
+from ledgers import proofs
 from ledgers.clock import database_now
 from ledgers.models import Attempt, Delivery, Event, Evidence, Installation
 
@@ -133,14 +135,25 @@ def _plain(value: object) -> str:
 
 
 def as_bundle(events: QuerySet[Event], asked: Row) -> Iterator[bytes]:
-    """A ZIP file: the events, and of their deliveries all attempts and evidence; with hashes."""
+    """A ZIP file: the events, and of their deliveries all attempts and evidence; with hashes.
+
+    And what proves them to `docs/check_bundle.py`: each in the words that were sealed, and all
+    seals from the first that is needed.
+    """
+    proven = _Proven()
     ids = events.order_by().exclude(delivery=None).values("delivery_id")
     files: dict[str, Iterator[Row]] = {
         "events.jsonl": rows(events),
         "deliveries.jsonl": _values(Delivery.objects.filter(pk__in=ids), hidden=()),
         "attempts.jsonl": _values(Attempt.objects.filter(delivery__in=ids), ("response",)),
         "evidence.jsonl": _values(Evidence.objects.filter(delivery__in=ids), ("response",)),
-    }
+        "records.jsonl": proven.records({
+            "event": events,
+            "attempt": Attempt.objects.filter(delivery__in=ids).exclude(closed_at=None),
+            "evidence": Evidence.objects.filter(delivery__in=ids),
+        }),
+        "seals.json": proven.seals(),
+    }  # fmt: skip
     sink, hashes = _Sink(), {}
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, lines in files.items():
@@ -155,6 +168,26 @@ def as_bundle(events: QuerySet[Event], asked: Row) -> Iterator[bytes]:
             hashes[name] = digest.hexdigest()
         archive.writestr("manifest.json", json.dumps(_manifest(asked, hashes), indent=1))
     yield sink.taken()
+
+
+class _Proven:
+    """The proofs, row by row; then the seals that they need."""
+
+    def __init__(self) -> None:
+        self._first = 0
+
+    def records(self, found: dict[str, QuerySet[Any]]) -> Iterator[Row]:
+        for kind, rows in found.items():
+            ids = (row["pk"] for row in _in_chunks(rows.values("pk"), "pk", backwards=False))
+            while some := list(islice(ids, CHUNK)):
+                for record in proofs.records(kind, some):
+                    seal = record["seal"] or self._first
+                    self._first = min(self._first or seal, seal)
+                    yield record
+
+    def seals(self) -> Iterator[Row]:
+        """None where nothing of it is sealed yet."""
+        yield proofs.chain(self._first) if self._first else {}
 
 
 def _manifest(asked: Row, hashes: dict[str, str]) -> Row:

@@ -1,0 +1,136 @@
+"""Proofs that rows of the record are in the chain of seals, for somebody without the database."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from ledgers import hashtree
+from ledgers.models import Installation, Seal, Unsealed
+from ledgers.sealcheck import leaves_of
+from ledgers.seals import Anchor, header_of
+
+Row = tuple[str, int]  # kind and number
+PAGE = 8  # seals read at once
+WRITTEN_AT = {"event": "at", "attempt": "closed_at", "evidence": "created_at"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Where a row stands: which seal, which leaf, and what leads from the leaf to the root."""
+
+    seal: int
+    index: int
+    path: tuple[bytes, ...]
+
+
+def records(kind: str, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Each row in the words that were sealed, with its proof; `seal` is None while it waits.
+
+    Args:
+        kind: event, attempt (closed ones only) or evidence.
+        ids: by number.
+    """
+    texts = _texts(kind, ids)
+    found = proofs((kind, row_id) for row_id in texts)
+    for row_id, text in texts.items():
+        proof = found.get((kind, row_id))
+        yield {
+            "kind": kind,
+            "id": row_id,
+            "text": text,
+            "seal": proof.seal if proof else None,
+            "index": proof.index if proof else None,
+            "path": [step.hex() for step in proof.path] if proof else [],
+        }
+
+
+def _texts(kind: str, ids: Sequence[int]) -> dict[int, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, body FROM ledgers_texts(%s, %s) ORDER BY id", [kind, list(ids)])
+        return dict(cursor.fetchall())
+
+
+def proofs(rows: Iterable[Row]) -> dict[Row, Proof]:
+    """The proofs of these rows; none for one that waits for its seal."""
+    missing = _moments(list(rows))
+    for kind, row_id in Unsealed.objects.filter(
+        row_id__in={row_id for _, row_id in missing}
+    ).values_list("kind", "row_id"):
+        missing.pop((kind, row_id), None)
+    found: dict[Row, Proof] = {}
+    _search(missing, found, after=True)
+    # A clock that was set back between a row and its seal: then it is among the earlier ones.
+    _search(missing, found, after=False)
+    return found
+
+
+def _moments(rows: Sequence[Row]) -> dict[Row, datetime]:
+    """When each row was written, which its seal was not before."""
+    moments: dict[Row, datetime] = {}
+    with connection.cursor() as cursor:
+        for kind, column in WRITTEN_AT.items():
+            ids = [row_id for of, row_id in rows if of == kind]
+            if ids:
+                cursor.execute(f"SELECT id, {column} FROM ledgers_{kind} WHERE id = ANY(%s)", [ids])
+                moments |= {(kind, row_id): at for row_id, at in cursor.fetchall() if at}
+    return moments
+
+
+def _search(missing: dict[Row, datetime], found: dict[Row, Proof], *, after: bool) -> None:
+    """Look through the seals in their order, from the moment of the earliest row on."""
+    last = 0
+    while missing:
+        seals = Seal.objects.filter(number__gt=last).order_by("number")
+        if after:
+            seals = _from(seals, min(missing.values()))
+        page = list(seals[:PAGE])
+        if not page:
+            return
+        for seal in page:
+            _take(seal, missing, found)
+        last = page[-1].number
+
+
+def _from(seals: QuerySet[Seal], moment: datetime) -> QuerySet[Seal]:
+    first = Seal.objects.filter(sealed_at__gte=moment).order_by("sealed_at", "number")
+    number = first.values_list("number", flat=True).first()
+    return seals.filter(number__gte=number) if number else seals.none()
+
+
+def _take(seal: Seal, missing: dict[Row, datetime], found: dict[Row, Proof]) -> None:
+    rows = list(leaves_of(seal))
+    wanted = [at for at, (kind, row_id, _) in enumerate(rows) if (kind, row_id) in missing]
+    if not wanted:
+        return
+    levels = hashtree.levels_of([leaf for _, _, leaf in rows])
+    for index in wanted:
+        row = rows[index][:2]
+        found[row] = Proof(seal.number, index, tuple(hashtree.path_in(levels, index)))
+        del missing[row]
+
+
+def chain(first: int) -> dict[str, Any]:
+    """The headers of all seals from `first` to the newest, in as few words as their hashes take."""
+    installation = str(Installation.objects.get().namespace)
+    seals = Seal.objects.filter(number__gte=first).order_by("number").defer("leaves")
+    headers, previous, last = [], "", ""
+    for seal in seals.iterator(100):
+        header = header_of(seal, installation)
+        previous = previous or header.previous.hex()
+        headers.append([_moment(seal.sealed_at), header.size, header.root.hex()])
+        last = str(Anchor(seal.number, bytes(seal.hash)))
+    return {
+        "installation": installation,
+        "first": first,
+        "previous": previous,
+        "headers": headers,
+        "newest": last,
+    }
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
