@@ -168,6 +168,8 @@ COUNTERFOIL_ALARM_MAIL: list[str] = env.names("COUNTERFOIL_ALARM_MAIL")
 COUNTERFOIL_ALARM_WEBHOOK: str = env.text("COUNTERFOIL_ALARM_WEBHOOK")
 # Signs what the webhook gets.
 COUNTERFOIL_ALARM_WEBHOOK_SECRET: str = env.text("COUNTERFOIL_ALARM_WEBHOOK_SECRET")
+# A dead-man's switch outside, pinged after each look whose alarms could be told.
+COUNTERFOIL_DEADMAN_URL: str = env.text("COUNTERFOIL_DEADMAN_URL")
 # Where browsers reach the console; links in alarms begin with it.
 COUNTERFOIL_CONSOLE_URL: str = env.text("COUNTERFOIL_CONSOLE_URL") or console_url(
     ALLOWED_HOSTS, production=_production

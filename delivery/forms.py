@@ -15,9 +15,12 @@ from ledgers.errors import InvalidValueError
 from ledgers.models import Channel, Credential
 
 LONGEST_S = 86_400.0
+# When the watch complains.
+WATCHED = ("grace_s", "period_s", "expected_every_s")
 # Fields that the form declares itself: Django then forgets the model's defaults.
 DECLARED = (
     "settings", "deadline_s", "margin_s", "lease_s", "retry_schedule", "look_up_schedule",
+    *WATCHED,
 )  # fmt: skip
 ATTEMPTS = (
     "After so many attempts that are known not to have been accepted it is failed, and a person"
@@ -69,10 +72,9 @@ class JsonField(forms.JSONField):
         return shown.encode("utf-8", "backslashreplace").decode() if shown else shown
 
 
-def _seconds(label: str, help_text: str, least: float = 0.1) -> forms.FloatField:
-    return forms.FloatField(
-        min_value=least, max_value=LONGEST_S, label=label, help_text=f"{help_text} Seconds."
-    )
+def _seconds(label: str, help_text: str, least: float = 0.1, **options: Any) -> forms.FloatField:
+    usual: dict[str, Any] = {"min_value": least, "max_value": LONGEST_S, "label": label}
+    return forms.FloatField(**usual | options, help_text=f"{help_text} Seconds.")
 
 
 def _schedule(help_text: str) -> forms.JSONField:
@@ -101,6 +103,28 @@ class ChannelForm(forms.ModelForm):
     deadline_s = _seconds("Deadline", "The whole call must have ended after this.", least=0.05)
     margin_s = _seconds("Margin", "Kept free for clocks and networks.", least=0)
     lease_s = _seconds("Lease", "How long a worker holds a delivery: more than both together.")
+    grace_s = _seconds(
+        "Grace",
+        "What is due for longer, and no worker takes, is an alarm; red after five times as long.",
+        least=1,
+        required=False,
+    )
+    period_s = _seconds(
+        "Usual interval",
+        "While something is owed, nothing delivered for so long is an alarm; red after twice as"
+        " long. Leave room for the retries of an ordinary outage.",
+        least=10,
+        max_value=30 * LONGEST_S,
+        required=False,
+    )
+    expected_every_s = _seconds(
+        "Expected every",
+        "Something is delivered at least so often, whether or not an agent recorded anything: so"
+        " an agent that never ran is noticed, too. 0: no such promise.",
+        least=0,
+        max_value=400 * LONGEST_S,
+        required=False,
+    )
     retry_schedule = _schedule("Pauses after attempts that are known not to have been accepted.")
     look_up_schedule = _schedule("When to search after an attempt that may have been accepted.")
 
@@ -125,6 +149,9 @@ class ChannelForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         _check_texts(self, "scopes_required", cleaned)
+        for name in WATCHED:  # whoever says nothing of them leaves them as they are
+            if name in cleaned and cleaned[name] is None:
+                cleaned[name] = getattr(self.instance, name)
         if cleaned.get("rate_per_s") is not None and cleaned["rate_per_s"] < 0:
             self.add_error("rate_per_s", "Write 0 for no limit, or a number above it.")
         return cleaned

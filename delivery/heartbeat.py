@@ -29,6 +29,7 @@ class Heartbeat:
     def __init__(self, who: Identity, mode: str) -> None:
         self._who, self._mode = who, mode
         self._next = 0.0
+        self._claimed = 0
 
     def beat(self, claimed: int, settled: int) -> None:
         """Report, if it is time to."""
@@ -44,17 +45,25 @@ class Heartbeat:
                 "mode": self._mode,
             },
         )
+        took = {} if claimed == self._claimed else {"claimed_at": ClockTimestamp()}
         WorkerRow.objects.filter(pk=row.pk).update(
             beat_at=ClockTimestamp(),
             clock_offset_s=_clock_offset_s(),
             claimed=claimed,
             settled=settled,
+            **took,
         )
+        self._claimed = claimed
 
     def stop(self, claimed: int, settled: int) -> None:
         """Say good-bye, so that a silent end can be told from an orderly one."""
+        took = {} if claimed == self._claimed else {"claimed_at": ClockTimestamp()}
         WorkerRow.objects.filter(name=self._who.name).update(
-            beat_at=ClockTimestamp(), stopped_at=ClockTimestamp(), claimed=claimed, settled=settled
+            beat_at=ClockTimestamp(),
+            stopped_at=ClockTimestamp(),
+            claimed=claimed,
+            settled=settled,
+            **took,
         )
 
 

@@ -25,6 +25,8 @@ class Worker(models.Model):
     clock_offset_s = models.FloatField(default=0)
     claimed = models.BigIntegerField(default=0)
     settled = models.BigIntegerField(default=0)
+    # When it last took something: one that beats and takes nothing is deaf.
+    claimed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-beat_at",)

@@ -27,7 +27,13 @@ class Complaint:
 
 def complaints(channel: Channel) -> list[Complaint]:
     """Everything that is wrong with a channel, saved or not."""
-    found = [*_adapter(channel), *_lease(channel), *_schedules(channel), *_rate(channel)]
+    found = [
+        *_adapter(channel),
+        *_lease(channel),
+        *_schedules(channel),
+        *_rate(channel),
+        *_watched(channel),
+    ]
     if not found:
         found.extend(_against_declaration(channel))
     return found
@@ -88,6 +94,23 @@ def _rate(channel: Channel) -> Iterator[Complaint]:
             "rate_per_s",
             f"is {channel.rate_per_s:g}",
             "Write submissions per second; 0 for no limit.",
+        )
+
+
+def _watched(channel: Channel) -> Iterator[Complaint]:
+    """When the watch complains: a time that is none would be an alarm that never comes."""
+    for field, least in (("grace_s", 1), ("period_s", 10), ("expected_every_s", 0)):
+        seconds = getattr(channel, field)
+        if not least <= seconds <= 400 * LONGEST_LEASE_S:  # NaN is not
+            hint = f"Write seconds, from {least} on."
+            yield Complaint("delivery.E017", field, f"is {seconds:g} s", hint)
+    if channel.period_s < channel.grace_s:
+        yield Complaint(
+            "delivery.E017",
+            "period_s",
+            f"the usual interval of {channel.period_s:g} s is shorter than the grace of"
+            f" {channel.grace_s:g} s",
+            "Nothing can come through before it may be due: set it above the grace.",
         )
 
 

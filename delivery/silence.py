@@ -1,29 +1,32 @@
 """When silence is too long, and which rows are overdue: for the watch and the console alike."""
 
-# A delivery that is due waits no longer than this where a worker is well.
-GRACE_S = 60
+# A delivery that is due waits no longer than this where a worker is well; each channel has its own.
+GRACE_S = 60.0
+# While something is owed, a channel brings something through at least so often; each has its own.
+PERIOD_S = 1_800.0
 # A worker beats every five seconds; a q cluster starts a shift every minute.
 SILENT_S = 90.0
 # Unknown for so long, a delivery needs a person: machines have looked for it by then.
 UNKNOWN_LATE_S = 300
+# What a look out for silence is about, and no message of anybody's: see `delivery.probe`.
+PROBE = "counterfoil-probe"
 
 # Channels on which nobody but a machine keeps anything waiting. What a person holds is late by
-# their word, and what is practised wakes nobody.
-_LEFT_TO_MACHINES = (
-    "SELECT id FROM ledgers_channel WHERE paused_at IS NULL AND NOT for_testing"
+# their word, and what is practised wakes nobody. The channel is `c`.
+LEFT_TO_MACHINES = (
+    "c.paused_at IS NULL AND NOT c.for_testing"
     " AND NOT EXISTS (SELECT FROM ledgers_installation WHERE held_at IS NOT NULL)"
 )
 # A try that takes a person's approval and has none: none of `facts.GO_ON`.
-_UNAPPROVED = (
-    "d.status = 'pending' AND d.decision NOT IN ('try_again', 'send_again')"
-    " AND (SELECT requires_approval FROM ledgers_channel WHERE id = o.channel_id)"
+UNAPPROVED = (
+    "d.status = 'pending' AND d.decision NOT IN ('try_again', 'send_again') AND c.requires_approval"
 )
 
-# From `FROM` on, with the outbox item as `o` and the delivery as `d`. The array lets the index by
-# channel be used.
+# From `FROM` on, with the channel as `c`, the outbox item as `o` and the delivery as `d`. From the
+# channels on, so that the index by channel is used.
 OVERDUE = (
-    "ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id"
-    f" WHERE o.channel_id = ANY (ARRAY({_LEFT_TO_MACHINES})) AND NOT o.leased"
-    f" AND o.due_at < (SELECT clock_timestamp()) - interval '{GRACE_S} seconds'"
-    f" AND NOT ({_UNAPPROVED})"
+    "ledgers_channel c JOIN ledgers_outboxitem o ON o.channel_id = c.id AND NOT o.leased"
+    " AND o.due_at < (SELECT clock_timestamp()) - make_interval(secs => c.grace_s)"
+    " JOIN ledgers_delivery d ON d.id = o.delivery_id"
+    f" WHERE {LEFT_TO_MACHINES} AND NOT ({UNAPPROVED})"
 )

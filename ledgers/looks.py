@@ -60,6 +60,9 @@ _TABLE = {
     # workers and channels
     "alive": ("check", "good"),
     "silent": ("cross", "bad"),
+    "late": ("alert", "warn"),
+    "red": ("cross", "bad"),
+    "ok": ("check", "good"),
     "stopped": ("minus", "off"),
     "open to send": ("check", "good"),
     "paused": ("pause", "warn"),

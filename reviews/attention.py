@@ -3,13 +3,14 @@
 The card's number and the list behind it come from the same words of SQL, so they cannot differ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from django.db import connection
 
-from delivery.silence import GRACE_S, OVERDUE
+from delivery.silence import OVERDUE
 
 COUNTED = 1_000
 LISTED = 100
@@ -22,7 +23,10 @@ _IN_DOUBT = "d.status = 'unknown' AND d.decision <> 'leave'"
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """`rows`: from `FROM` to `WHERE`, with the delivery as `d`. `since`: what orders them."""
+    """`rows`: from `FROM` to `WHERE`, with the delivery as `d`. `since`: what orders them.
+
+    `has_card`: it is counted on the overview; others are lists that alarms lead to.
+    """
 
     name: str
     title: str
@@ -32,6 +36,7 @@ class Concern:
     since_is: str
     rows: str
     since: str
+    has_card: bool = True
 
 
 CONCERNS: tuple[Concern, ...] = (
@@ -83,7 +88,7 @@ CONCERNS: tuple[Concern, ...] = (
     ),
     Concern(
         "overdue", "Overdue", "silent",
-        f"due for more than {GRACE_S} s, held by no person, and no worker has taken it",
+        "due for longer than the channel's grace, held by no person, and no worker has taken it",
         "bad", "owed since",
         OVERDUE, "d.created_at",
     ),
@@ -96,8 +101,17 @@ CONCERNS: tuple[Concern, ...] = (
         " WHERE o.leased AND o.due_at < (SELECT clock_timestamp()) AND NOT c.for_testing",
         "o.due_at",
     ),
+    Concern(
+        "failed", "Failed, undecided", "unsafe",
+        "provably not accepted, tried by no machine any more, and nobody has said what now",
+        "warn", "oldest",
+        "ledgers_delivery d WHERE d.status = 'failed' AND d.decision = ''"
+        " AND d.finished_at > (SELECT clock_timestamp()) - interval '1 day'",
+        "d.finished_at", has_card=False,
+    ),
 )  # fmt: skip
 BY_NAME = {concern.name: concern for concern in CONCERNS}
+CARDS = tuple(concern for concern in CONCERNS if concern.has_card)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +131,17 @@ class Count:
         return self.concern.tone if self.number else "good"
 
 
-def counts() -> list[Count]:
-    """All concerns, in order; one statement, and no more rows read than are counted."""
+def counts(of: Sequence[Concern] = CARDS) -> list[Count]:
+    """How many rows each has, in order; one statement, and no more rows read than are counted."""
     parts = [
         f"SELECT {n}, count(*), min(since) FROM"
         f" (SELECT {one.since} AS since FROM {one.rows} LIMIT {COUNTED}) AS rows"
-        for n, one in enumerate(CONCERNS)
+        for n, one in enumerate(of)
     ]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts))
         found = {n: (number, since) for n, number, since in cursor.fetchall()}
-    return [Count(one, *found[n]) for n, one in enumerate(CONCERNS)]
+    return [Count(one, *found[n]) for n, one in enumerate(of)]
 
 
 _THROUGH = """ AND EXISTS (SELECT 1 FROM ledgers_message tm

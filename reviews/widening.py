@@ -92,6 +92,10 @@ CHANNEL: Mapping[str, Judge] = {
     "rate_per_s": _limit("more may leave per second"),
     "resend_after_absent": _unless("ask", "a machine sends again without asking a person"),
     "requires_approval": _turned(on=False, why="tries go out without a person's approval"),
+    # Alarms protect nothing that is sent; how late they come is one person's to say.
+    "grace_s": _free,
+    "period_s": _free,
+    "expected_every_s": _free,
     "for_testing": _turned(on=True, why="crash drills may send through it"),
 }
 SETTINGS: Mapping[str, Judge] = {

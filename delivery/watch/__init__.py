@@ -3,7 +3,7 @@
 The watch looks at the tables, not at logs, and sends by itself, not through the delivery worker:
 a worker that never ran has an error rate of zero.
 
-figures     what a look reads, in one statement
+figures     what a look reads, as data; reading reads it
 checks      pure: each finds ok, late or red, for each channel or for the whole
 alarms      pure: what is owed to a person since the last look, and when calm counts as over
 store       the alarms' rows, in the database; what is due for a way is claimed and settled

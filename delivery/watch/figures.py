@@ -1,22 +1,53 @@
-"""What one look at the ledgers reads: one statement, on the database's clock."""
+"""What one look at the ledgers reads, as data; `delivery.watch.reading` reads it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
+from delivery.silence import GRACE_S, PERIOD_S
 
-from delivery.silence import OVERDUE, UNKNOWN_LATE_S
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """How many of something there are, and since when the oldest and the newest of them are."""
+
+    number: int = 0
+    since: datetime | None = None
+    newest: datetime | None = None
+
+
+NONE = Some()
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Whether a provider that reports deliveries does so.
+
+    `accepted`: of the last 20 that it accepted more than a quarter of an hour ago; `unreported`: of
+    those, how many it has reported nothing about. `lost`: accepted three days ago, and nothing.
+    """
+
+    accepted: int = 0
+    unreported: int = 0
+    since: datetime | None = None
+    lost: Some = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFigures:
     """One channel that is not for testing: practice wakes nobody.
 
+    `grace_s`, `period_s`, `expected_every_s`: as the operator set them, in seconds.
     `unknown`: deliveries that are unknown and that nobody has decided to leave so;
-    `unknown_newest`: since when the newest of those is that need a person. `overdue`:
-    deliveries that are due for longer than the grace, held by no person and taken by no worker;
-    `owed_since`: since when the oldest of them is owed, which backing off does not move.
+    `unknown_newest`: since when the newest of those is that need a person. `closing`: of the
+    unknown, those whose key stops protecting within the hour; since is when the first one does.
+    `overdue`: deliveries that are due for longer than the grace, held by no person and taken by no
+    worker; `owed_since`: since when the oldest of them is owed, which backing off does not move.
+    `stuck`: taken by a worker whose lease has been over for longer than the grace.
     `refused`: why its provider does not let its credential in, while something waits for that.
+    `held`: why what is owed waits although no person stopped it.
+    `waiting_since`: since when the oldest is owed that a machine may send.
+    `last_success`: among its latest deliveries, probes left out. `created_at`: of the channel.
+    `failed`, `expired`, `disputed`: of the last day, and nobody has decided about them.
     """
 
     slug: str
@@ -28,6 +59,51 @@ class ChannelFigures:
     owed_since: datetime | None = None
     refused: str = ""
     refused_since: datetime | None = None
+    grace_s: float = GRACE_S
+    period_s: float = PERIOD_S
+    expected_every_s: float = 0.0
+    created_at: datetime | None = None
+    closing: Some = NONE
+    stuck: Some = NONE
+    held: str = ""
+    held_since: datetime | None = None
+    waiting_since: datetime | None = None
+    last_success: datetime | None = None
+    failed: Some = NONE
+    expired: Some = NONE
+    disputed: Some = NONE
+    reports: Reports = Reports()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFigures:
+    """One process start of a worker, within the last day.
+
+    `claimed_at`: when it last took something. `in_doubt`: attempts that it opened and that have no
+    answer; of one that is gone they are what its end cost.
+    """
+
+    name: str
+    host: str
+    mode: str
+    started_at: datetime
+    beat_at: datetime
+    stopped_at: datetime | None = None
+    claimed_at: datetime | None = None
+    clock_offset_s: float = 0.0
+    in_doubt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A q cluster, where one is used.
+
+    `next_run`: when its schedule starts the next shift; None where the schedule is gone.
+    `waiting`: tasks that it was handed and has not taken for a minute.
+    """
+
+    next_run: datetime | None
+    waiting: Some = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +112,10 @@ class Figures:
 
     `beat_at`: the last sign of life of any worker, also of one that has ended since: under a q
     cluster a worker lives for a shift. `installed_at`: what counts where there never was one.
+    `leased`: deliveries that a worker holds under a lease that is not over.
+    `announced`: completed steps that owe a message which nobody has recorded; `announced_ended`: of
+    those, the ones whose run has ended. `unqueued`: open deliveries that need a machine and are not
+    in its queue; `queued`: in the queue, and ended. `crash_loops`: runs that nobody has resolved.
     """
 
     now: datetime
@@ -43,49 +123,11 @@ class Figures:
     beat_at: datetime | None
     owed: int
     channels: tuple[ChannelFigures, ...] = ()
-
-
-_FIGURES = f"""
-WITH unknown AS (
-    SELECT m.channel_id, count(*) AS count, min(d.unknown_since) AS since,
-        max(d.unknown_since) FILTER (WHERE d.unknown_since
-            <= clock_timestamp() - interval '{UNKNOWN_LATE_S} seconds') AS newest
-    FROM ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id
-    WHERE d.status = 'unknown' AND d.decision <> 'leave' GROUP BY m.channel_id
-), overdue AS (
-    SELECT o.channel_id, count(*) AS count, min(o.due_at) AS due_at, min(d.created_at) AS since
-    FROM {OVERDUE} GROUP BY o.channel_id
-)
-SELECT clock_timestamp(), i.created_at, (SELECT max(beat_at) FROM delivery_worker),
-    (SELECT count(*) FROM ledgers_outboxitem WHERE due_at <= clock_timestamp()),
-    c.slug, COALESCE(u.count, 0), u.since, u.newest, COALESCE(v.count, 0), v.due_at, v.since,
-    COALESCE(r.why, ''), r.since
-FROM ledgers_installation i
-LEFT JOIN ledgers_channel c ON NOT c.for_testing
-LEFT JOIN unknown u ON u.channel_id = c.id
-LEFT JOIN overdue v ON v.channel_id = c.id
-LEFT JOIN LATERAL (
-    SELECT h.why, h.since FROM delivery_credentialhold h
-    WHERE h.channel_id = c.id AND EXISTS (
-        SELECT 1 FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
-        WHERE o.channel_id = c.id AND position(h.why IN d.cause) > 0)
-    ORDER BY h.since LIMIT 1
-) AS r ON true
-ORDER BY c.slug"""
-
-
-def read_figures() -> Figures:
-    """How things stand now.
-
-    Raises:
-        django.db.Error: the database does not answer, or is not migrated.
-        LookupError: it holds no installation.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_FIGURES)
-        rows = cursor.fetchall()
-    if not rows:
-        raise LookupError("the row of this installation is missing")
-    now, installed_at, beat_at, owed = rows[0][:4]
-    channels = tuple(ChannelFigures(*row[4:]) for row in rows if row[4] is not None)
-    return Figures(now, installed_at, beat_at, owed, channels)
+    workers: tuple[WorkerFigures, ...] = ()
+    leased: int = 0
+    cluster: Cluster | None = None
+    announced: Some = NONE
+    announced_ended: int = 0
+    unqueued: Some = NONE
+    queued: Some = NONE
+    crash_loops: Some = NONE

@@ -37,9 +37,12 @@ class Message:
 
 def link(check: Check, channel: str) -> str:
     """Where a person finds it in the console, narrowed to the channel."""
-    address = (
-        f"{settings.COUNTERFOIL_CONSOLE_URL.rstrip('/')}{reverse(check.view, args=check.view_args)}"
-    )
+    return f"{settings.COUNTERFOIL_CONSOLE_URL.rstrip('/')}{place(check, channel)}"
+
+
+def place(check: Check, channel: str) -> str:
+    """The same within the console."""
+    address = reverse(check.view, args=check.view_args)
     if check.per_channel and channel:
         address += f"?{urlencode({'channel': channel})}"
     return f"{address}#{check.anchor}" if check.anchor else address

@@ -13,9 +13,9 @@ from django.db import Error as DatabaseTrouble
 from delivery.watch import ways
 from delivery.watch.bounded import bounded
 from delivery.watch.checks import DATABASE, Finding, State, database_fails, findings, worst
-from delivery.watch.figures import read_figures
 from delivery.watch.message import message_of
 from delivery.watch.notebook import Notebook
+from delivery.watch.reading import read_figures
 from delivery.watch.store import Keeper, Ledger, Turn
 from delivery.watch.ways import Way
 

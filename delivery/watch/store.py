@@ -105,7 +105,8 @@ def _save(found: Sequence[Finding], now: datetime, ways: Sequence[str]) -> None:
     ]
     for alarm in kept([*met, *fresh], found, now):
         place = (alarm.check, alarm.channel)
-        if alarm != before.get(place):
+        # What was never wrong needs no row: there are many checks, and many channels.
+        if alarm != before.get(place) and (place in before or alarm.state is not State.OK):
             _write(old.get(place) or AlarmRow(check_name=alarm.check, channel=alarm.channel), alarm)
 
 

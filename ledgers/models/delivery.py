@@ -196,6 +196,12 @@ class Delivery(models.Model):
                 name="delivery_expired",
                 condition=models.Q(status="expired", decision=""),
             ),
+            # The watch: what failed lately and nobody has decided about.
+            models.Index(
+                fields=("finished_at",),
+                name="delivery_failed",
+                condition=models.Q(status="failed", decision=""),
+            ),
         )
 
     def __str__(self) -> str:

@@ -112,6 +112,12 @@ class Channel(models.Model):
     for_testing = models.BooleanField(
         default=False, help_text="Crash drills may send through it. Never set it on a real channel."
     )
+    # When the watch complains, in seconds; `delivery.forms` says what each means. The database has
+    # the defaults, too: an older version of the code may add a channel.
+    grace_s = models.FloatField(default=60, db_default=60, validators=[MinValueValidator(1)])
+    period_s = models.FloatField(default=1800, db_default=1800, validators=[MinValueValidator(10)])
+    # 0: nothing was promised.
+    expected_every_s = models.FloatField(default=0, db_default=0, validators=[MinValueValidator(0)])
     created_at = models.DateTimeField(db_default=Now())
     # Raised by a trigger with every change but a pause, whoever makes it.
     row_version = models.PositiveIntegerField(default=1, editable=False)

@@ -43,6 +43,9 @@ CHANNEL: dict[str, Any] = {
     "concurrency": "0",
     "rate_per_s": "5",
     "resend_after_absent": "ask",
+    "grace_s": "60",
+    "period_s": "1800",
+    "expected_every_s": "0",
 }
 CREDENTIAL: dict[str, Any] = {
     "name": "alerts-key",
@@ -55,6 +58,8 @@ CREDENTIAL: dict[str, Any] = {
 ACCESS: dict[str, Access] = {
     "overview": Access(),
     "overview_live": Access(),
+    "liveness": Access(),
+    "liveness_live": Access(),
     "concern": Access(args=("overdue",)),
     "jump": Access(query={"q": "nothing-of-this-name"}),
     "channels": Access(),

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.models import CredentialHold
-from delivery.watch.figures import read_figures
+from delivery.watch.reading import read_figures
 from ledgers import evidence, moves, rulings
 from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery, Installation, OutboxItem
@@ -29,7 +29,7 @@ DAY_S = 86_400
 
 
 def number(name: str) -> int:
-    return {count.concern.name: count.number for count in counts()}[name]
+    return {count.concern.name: count.number for count in counts(CONCERNS)}[name]
 
 
 def age(table: str, column: str, **by: float) -> None:
@@ -242,6 +242,7 @@ def test_a_card_counts_exactly_what_its_list_shows(
 ) -> None:
     row_in(S.UNKNOWN, "u")
     moves.accept([change_of(row_in(S.FAILED, "f"))])
+    row_in(S.FAILED, "g")
     row_in(S.EXPIRED, "e")
     begin(record(run_id="b")[0])
     record(run_id="p")

@@ -12,7 +12,7 @@ from delivery.channels.secrets import fingerprint
 from delivery.models import CredentialHold
 from delivery.simulator.client import Simulator
 from delivery.watch.checks import BY_NAME, Finding, State
-from delivery.watch.figures import read_figures
+from delivery.watch.reading import read_figures
 from ledgers.models import Attempt, Channel, Credential, Delivery, Event
 from tests.commands.shell import Typed, typed
 from tests.contract.vendor import SECRET, Answer, Ask

@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from django.urls import resolve
 
 from delivery.watch.alarms import Alarm
-from delivery.watch.checks import nothing_unknown_for_long
+from delivery.watch.checks.people import nothing_unknown_for_long
 from delivery.watch.figures import ChannelFigures, Figures
 from delivery.watch.message import message_of
 from ledgers.states import DeliveryStatus, RunStatus

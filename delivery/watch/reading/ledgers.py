@@ -1,0 +1,62 @@
+"""What the two ledgers and the queue owe each other, in as many rows as one look can read."""
+
+from typing import Any
+
+from django.db import connection
+
+from delivery.watch.figures import Some
+
+# Announcements are looked at for a week, and the latest so many of them; see docs/alarms.md.
+ANNOUNCED_DAYS, ANNOUNCED_READ = 7, 10_000
+COUNTED = 1_000
+
+_ANNOUNCED = f"""
+SELECT count(*), min(s.finished_at), max(s.finished_at),
+    count(*) FILTER (WHERE r.status <> 'running')
+FROM (
+    SELECT id, run_id, announces, finished_at FROM ledgers_step
+    WHERE announces <> '[]' ORDER BY id DESC LIMIT {ANNOUNCED_READ}) s
+JOIN ledgers_run r ON r.id = s.run_id
+WHERE s.finished_at > (SELECT clock_timestamp()) - interval '{ANNOUNCED_DAYS} days' AND EXISTS (
+    SELECT FROM jsonb_array_elements_text(s.announces) AS owed(name) WHERE NOT EXISTS (
+        SELECT FROM ledgers_message m WHERE m.step_id = s.id AND m.name = owed.name))"""
+# As `ledgers.verify` has it: whoever waits for a person or another part needs no machine.
+_UNQUEUED = f"""
+SELECT count(*), min(created_at), max(created_at) FROM (
+    SELECT d.created_at FROM ledgers_delivery d
+    WHERE d.status IN ('pending', 'submitting', 'unknown')
+        AND NOT EXISTS (SELECT FROM ledgers_outboxitem o WHERE o.delivery_id = d.id)
+        AND split_part(d.cause, ':', 1) NOT IN ('blocked', 'left')
+        AND (d.status = 'unknown'
+            OR split_part(d.cause, ':', 1) NOT IN ('absent', 'earlier-part', 'too-early'))
+    LIMIT {COUNTED}) AS rows"""
+_QUEUED = f"""
+SELECT count(*), min(due_at), max(due_at) FROM (
+    SELECT o.due_at FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
+    WHERE d.status NOT IN ('pending', 'submitting', 'unknown') LIMIT {COUNTED}) AS rows"""
+# By the trail: an index of runs by their status would be paid for with every run.
+_CRASH_LOOPS = f"""
+SELECT count(*), min(at), max(at) FROM (
+    SELECT e.run_id, max(e.at) AS at FROM (
+        SELECT run_id, at FROM ledgers_event WHERE kind = 'crash_loop'
+        ORDER BY id DESC LIMIT {COUNTED}) e
+    JOIN ledgers_run r ON r.id = e.run_id AND r.status = 'crash_loop' GROUP BY e.run_id) AS runs"""
+
+
+def read() -> dict[str, Any]:
+    """What of the figures this knows, by name."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ANNOUNCED)
+        *announced, ended = cursor.fetchone()
+        return {
+            "announced": Some(*announced),
+            "announced_ended": ended,
+            "unqueued": _some(cursor, _UNQUEUED),
+            "queued": _some(cursor, _QUEUED),
+            "crash_loops": _some(cursor, _CRASH_LOOPS),
+        }
+
+
+def _some(cursor: Any, statement: str) -> Some:
+    cursor.execute(statement)
+    return Some(*cursor.fetchone())
