@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 MAX_RAW = 4096  # characters of a report that are kept
 MAX_ID, MAX_SAID, MAX_REF = 300, 300, 40
-MATCHED_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +65,13 @@ def take(channel: Channel, posted: Posted) -> Taken:
     except Exception as error:  # noqa: BLE001  a stranger wrote it: whatever it makes of a reader
         _refuse(channel, "unreadable", error)
         raise BadReceiptError("it cannot be read") from None
-    kept = _keep(channel, reports, posted)
-    if repeated := len(reports) - len(kept):
+    new, waiting = _keep(channel, reports, posted)
+    if repeated := len(reports) - new:
         tally(channel, "repeated")
-    return Taken(
-        len(kept), repeated, sum(match(one, wait=True) for one in [*kept, *_waiting(channel, kept)])
-    )
+    matched = sum(match(one, wait=True) for one in waiting)
+    if matched:  # what names the message by our mark may tell the provider's name of it
+        match_answers(((channel.pk, one.provider_message_id) for one in reports), wait=True)
+    return Taken(new, repeated, matched)
 
 
 def _refuse(channel: Channel, reason: str, error: Exception) -> None:
@@ -94,15 +94,21 @@ ON CONFLICT (channel_id, reason) DO UPDATE
 SET count = t.count + 1, last_at = clock_timestamp(), why = EXCLUDED.why"""
 
 
-def _keep(channel: Channel, reports: Sequence[contract.Receipt], posted: Posted) -> list[int]:
-    """Store what is new, in a commit of its own, and give the new rows' ids."""
-    raw = _raw(channel, posted)
+def _keep(
+    channel: Channel, reports: Sequence[contract.Receipt], posted: Posted
+) -> tuple[int, list[int]]:
+    """Store what is new, in a commit of its own: how many were, and which of them all wait.
+
+    One that is repeated may wait, too: its first taker was killed before it was matched.
+    """
+    raw, new = _raw(channel, posted), 0
+    rows = [_columns(one, posted) for one in reports]
     with connection.cursor() as cursor:
-        ids: list[int] = []
-        for one in reports:
-            cursor.execute(_KEEP, [channel.pk, *_columns(one, posted), raw])
-            ids += [row_id for (row_id,) in cursor.fetchall()]
-    return ids
+        for row in rows:
+            cursor.execute(_KEEP, [channel.pk, *row, raw])
+            new += len(cursor.fetchall())
+    named = Receipt.objects.filter(channel=channel, receipt_id__in=[row[0] for row in rows])
+    return new, list(named.filter(delivery=None).order_by("pk").values_list("pk", flat=True))
 
 
 def _raw(channel: Channel, posted: Posted) -> str:
@@ -135,21 +141,16 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp())
 ON CONFLICT (channel_id, receipt_id) DO NOTHING RETURNING id"""
 
 
-def _waiting(channel: Channel, but: Sequence[int]) -> list[int]:
-    """Reports of before whose delivery may be known by now."""
-    rows = Receipt.objects.filter(channel=channel, delivery=None).exclude(pk__in=but)
-    return list(rows.order_by("-pk").values_list("pk", flat=True)[:MATCHED_AT_ONCE])
+def match_answers(answers: Iterable[tuple[int, str]], *, wait: bool = False) -> None:
+    """Whoever learns a provider's names: match what was reported under them before.
 
-
-def match_answers(answers: Iterable[tuple[int, str]]) -> None:
-    """After a settle: look whether these answers were reported before they were written.
-
-    Never raises: a report that is not matched now is matched with the next one.
+    Never raises: a report that is not matched now is matched when the provider repeats it.
 
     Args:
         answers: channel id and the provider's name of the message, as the answer told it.
+        wait: see `match`.
     """
-    wanted = sorted(set(answers))
+    wanted = sorted({one for one in answers if one[1]})
     if not wanted:
         return
     try:
@@ -160,8 +161,37 @@ def match_answers(answers: Iterable[tuple[int, str]]) -> None:
         logger.exception("whether answers were reported already cannot be read now")
         return
     for row_id in ids:
-        match(row_id, wait=False)
+        match(row_id, wait=wait)
 
+
+def match_waiting() -> bool:
+    """A worker that begins: match what one that was killed had no time to match.
+
+    Returns:
+        True; it never raises.
+    """
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_WAITING)
+            ids = [row_id for (row_id,) in cursor.fetchall()]
+    except DatabaseError:
+        logger.exception("which reports wait cannot be read now")
+        ids = []
+    for row_id in ids:
+        match(row_id, wait=False)
+    return True
+
+
+# Most that wait for long are about mail that somebody else sends through the same account.
+_WAITING = """
+SELECT r.id FROM delivery_receipt r
+WHERE r.delivery_id IS NULL AND r.provider_message_id <> ''
+    AND r.received_at > clock_timestamp() - interval '1 day'
+    AND EXISTS (
+        SELECT 1 FROM ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id
+        WHERE d.provider_message_id = r.provider_message_id AND d.provider_message_id <> ''
+            AND m.channel_id = r.channel_id)
+ORDER BY r.id LIMIT 1000"""
 
 _REPORTED = """
 SELECT r.id FROM delivery_receipt r

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from delivery import hooks, questions
+from delivery import hooks, questions, receipts
 from delivery.channels.contract import Adapter, Finding, Query
 from delivery.channels.looking import asked
 from delivery.decide import Decided, carry_out, decide
@@ -171,6 +171,9 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
         outbox.wake_generations(case.id for case in found if case.has_generations)
     boundary("reconciled")
     hooks.tell(found)
+    receipts.match_answers(
+        (one.channel_id, finding.provider_message_id) for one in mine for finding in one.findings
+    )
     return decided
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import close_old_connections, connection
 
-from delivery import checking
+from delivery import checking, receipts
 from delivery.breaker import HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
@@ -81,6 +81,7 @@ class Worker:
         refuse_inside_transaction()
         listener = Listener()
         try:
+            self._try(receipts.match_waiting)
             while not self._stopping:
                 working = self._turn()
                 if not (self._try(self._sealing.turn) or working):
@@ -107,6 +108,7 @@ class Worker:
         """
         refuse_inside_transaction()
         end = boottime() + seconds
+        self._try(receipts.match_waiting)
         while boottime() < end:
             if self._turn():
                 continue

@@ -1,7 +1,6 @@
 """Reports: verified, kept, matched in any order, and never a reason to send again."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,83 +8,16 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from delivery import receipts
 from delivery.models import Receipt, ReceiptTally
-from delivery.receiving import MAX_BODY, guard
 from delivery.settle import settle
 from ledgers.models import Attempt, Channel, Delivery, Event, Evidence
-from tests.contract.vendor import SECRET, Answer, Ask
-from tests.contract.vendors import Resend, Twilio
+from tests.contract.vendor import Answer
 from tests.crash.clock import pass_s
 from tests.delivery.waves import take_call
-from tests.factories import deliveries, delivery, make_channel, make_due, record, sweep
-from tests.receipts.posting import ADDRESS, SIGNING, post, resend_report, twilio_report
-
-TO, PHONE = "ops@acme.test", "+4930123456"
-HOUR = 3600
-
-
-class SlowResend(Resend):
-    """It accepts, and answers when it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.accepted, self.go = threading.Event(), threading.Event()
-        self.slow = False
-
-    def answer(self, ask: Ask) -> Answer | None:
-        said = super().answer(ask)
-        if self.slow:
-            self.accepted.set()
-            assert self.go.wait(20)
-        return said
-
-
-@pytest.fixture
-def mailer() -> Iterator[SlowResend]:
-    with SlowResend() as made:
-        yield made
-
-
-@pytest.fixture
-def mail(
-    transactional_db: None, mailer: SlowResend, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> Channel:
-    settings.COUNTERFOIL_CONSOLE_URL = "https://console.acme.test/"
-    monkeypatch.setenv("LAB_TOKEN", SECRET)
-    monkeypatch.setenv("LAB_SIGNING", SIGNING)
-    return make_channel(
-        "alerts",
-        adapter="resend",
-        settings={
-            "base_url": mailer.url,
-            "allow_private": True,
-            "sender": "agent@acme.test",
-            "receipt_secret_ref": "env:LAB_SIGNING",
-        },
-        secret_ref="env:LAB_TOKEN",
-        retry_schedule=[36_000],
-        deadline_s=20,
-        max_attempts=2,
-    )
-
-
-def sent(mailer: SlowResend) -> Delivery:
-    """One that was accepted."""
-    record([TO])
-    sweep()
-    row = delivery(TO)
-    assert row.status == "delivered"
-    return row
-
-
-def lost(mailer: SlowResend) -> Delivery:
-    """One whose answer was lost."""
-    mailer.lose_answers = True
-    record([TO])
-    sweep()
-    row = delivery(TO)
-    assert row.status == "unknown"
-    return row
+from tests.factories import delivery, make_due, record, sweep
+from tests.receipts.mailing import TO, SlowResend, lost, sent
+from tests.receipts.posting import post, resend_report
 
 
 def tallies() -> dict[str, int]:
@@ -111,7 +43,7 @@ def test_c103_a_bounce_after_acceptance_is_a_fact_and_no_resend(
     row = sent(mailer)
 
     assert post(resend_report("bounced", row.provider_message_id)) == 204
-    pass_s(48 * HOUR)
+    pass_s(48 * 3600)
     sweep()
 
     row.refresh_from_db()
@@ -254,187 +186,56 @@ def test_c134_reports_that_race_with_settles_are_never_lost(
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
 
 
-# --- What is not believed ----------------------------------------------------------------------
-def forged() -> dict[str, Any]:
-    report = resend_report("delivered", "1000")
-    return report | {"data": report["data"].replace("1000", "1001")}
-
-
-def of_last_week() -> dict[str, Any]:
-    return resend_report("delivered", "1000", age_s=7 * 86_400)
-
-
-def unsigned() -> dict[str, Any]:
-    return {"data": "{}", "content_type": "application/json"}
-
-
-@pytest.mark.parametrize("report", [forged, of_last_week, unsigned])
-def test_what_is_not_proven_to_come_from_the_provider_changes_nothing_and_is_counted(
-    mail: Channel, mailer: SlowResend, caplog: pytest.LogCaptureFixture, report: Any
-) -> None:
-    row = lost(mailer)
-
-    assert post(report()) == 404
-
-    row.refresh_from_db()
-    assert (row.status, Evidence.objects.count(), Receipt.objects.count()) == ("unknown", 0, 0)
-    assert tallies() == {"forged": 1}
-    assert "was not taken (forged)" in caplog.text
-    assert SIGNING.removeprefix("whsec_") not in caplog.text
-    assert SECRET not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [("", "LAB_SIGNING is not set"), ("whsec_abcde", "cut or mistyped")],
-    ids=["missing", "mistyped"],
-)
-def test_a_signing_secret_that_cannot_be_used_is_told_and_nothing_is_believed(
-    mail: Channel, mailer: SlowResend, monkeypatch: pytest.MonkeyPatch, found: str, says: str
-) -> None:
-    row = lost(mailer)
-    report = resend_report("sent", "re_9", ref=row.recognizer)
-    monkeypatch.setenv("LAB_SIGNING", found)
-
-    assert post(report) == 404
-
-    row.refresh_from_db()
-    tally = ReceiptTally.objects.get()
-    assert (row.status, tally.reason) == ("unknown", "unverified")
-    assert says in tally.why
-    assert "abcde" not in tally.why
-
-
-@pytest.mark.parametrize(
-    "said", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", 10**12, "soon", None]
-)
-def test_a_moment_that_nobody_can_hold_is_none(
-    mail: Channel, mailer: SlowResend, said: object
-) -> None:
-    row = lost(mailer)
-
-    assert post(resend_report("sent", "re_9", ref=row.recognizer, at=said)) == 204
-
-    row.refresh_from_db()
-    assert row.status == "delivered"
-    assert Receipt.objects.get().happened_at is None
-
-
-def test_nobody_learns_which_channels_there_are(mail: Channel, mailer: SlowResend) -> None:
-    make_channel("hooks")
-    client = Client()
-
-    answers = [
-        client.post(f"/receipts/{slug}/", **unsigned()) for slug in ("alerts", "hooks", "nobody")
-    ]
-
-    assert {(one.status_code, one.content) for one in answers} == {(404, b"not found\n")}
-    assert client.get("/receipts/alerts/").status_code == 405
-
-
-def test_what_is_too_long_or_too_much_is_turned_away(
+def test_a_report_whose_taker_was_killed_is_matched_when_the_provider_repeats_it(
     mail: Channel, mailer: SlowResend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = post({"data": "x" * (MAX_BODY + 1), "content_type": "text/plain"})
-    monkeypatch.setattr(guard, "tokens", 0.0)
-    monkeypatch.setattr("delivery.receiving.PER_SECOND", 0.0)
-
-    assert (long, post(unsigned())) == (413, 429)
-
-
-def test_what_a_stranger_writes_breaks_nothing(mail: Channel, mailer: SlowResend) -> None:
-    for body in (b"\xff\x00", b"[" * 10_000, b""):
-        assert post({"data": body, "content_type": "application/json"}) == 404
-
-    assert Receipt.objects.count() == 0
-
-
-def test_a_report_of_another_channel_finds_nothing_here(mail: Channel, mailer: SlowResend) -> None:
     row = lost(mailer)
-    make_channel("others", adapter="resend", settings=mail.settings, secret_ref="env:LAB_TOKEN")
+    report = resend_report("delivered", "re_9", ref=row.recognizer)
+    with monkeypatch.context() as killed:
+        killed.setattr(receipts, "match", lambda row_id, *, wait: False)
+        post(report)
+    before = delivery(TO).status
 
-    assert post(resend_report("sent", "re_9", ref=row.recognizer), "/receipts/others/") == 204
+    assert post(report) == 204
 
-    row.refresh_from_db()
-    assert row.status == "unknown"
-    assert Receipt.objects.get().delivery is None
+    assert (before, delivery(TO).status) == ("unknown", "delivered")
+    assert tallies() == {"repeated": 1}
 
 
-def test_a_channel_shows_what_was_reported(
-    mail: Channel, mailer: SlowResend, admin_client: Client
+def test_what_a_killed_worker_did_not_match_the_next_one_matches(
+    mail: Channel, mailer: SlowResend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = sent(mailer)
-    post(resend_report("bounced", row.provider_message_id))
-    post(resend_report("sent", "re_unknown", named="msg_2"))
-    post(forged())
+    with monkeypatch.context() as killed:
+        killed.setattr(receipts, "match_answers", lambda answers: None)
+        mailer.report_first = lambda name: post(resend_report("bounced", name))
+        row = sent(mailer)
+    before = Receipt.objects.get().delivery_id
 
-    page = admin_client.get(reverse("admin:channel", args=["alerts"])).content.decode()
-
-    assert "What its provider reported" in page
-    assert "1: no delivery has this name yet" in page
-    assert "They changed nothing." in page
-
-
-# --- Twilio ------------------------------------------------------------------------------------
-@pytest.fixture
-def phone() -> Iterator[Twilio]:
-    with Twilio() as made:
-        yield made
-
-
-@pytest.fixture
-def sms(
-    transactional_db: None, phone: Twilio, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> Channel:
-    settings.COUNTERFOIL_CONSOLE_URL = "https://console.acme.test/"
-    monkeypatch.setenv("LAB_TOKEN", SECRET)
-    return make_channel(
-        "alerts",
-        adapter="twilio",
-        settings={
-            "base_url": phone.url,
-            "allow_private": True,
-            "account_sid": Twilio.account,
-            "sender": Twilio.me,
-            "status_callback": ADDRESS,
-        },
-        secret_ref="env:LAB_TOKEN",
-        deadline_s=20,
-    )
-
-
-def test_a_status_callback_is_verified_over_the_public_address_behind_a_proxy(
-    sms: Channel, phone: Twilio
-) -> None:
-    record([PHONE])
     sweep()
-    row = delivery(PHONE)
 
-    good = post(twilio_report(SECRET, row.provider_message_id, "undelivered"))
-    inside = twilio_report(
-        SECRET, row.provider_message_id, "sent", "http://testserver/receipts/alerts/"
-    )
-
-    assert (good, post(inside)) == (204, 404)
-    assert Receipt.objects.get().kind == "bounced"
-    assert delivery(PHONE).status == "delivered"
+    assert (before, Receipt.objects.get().delivery_id) == (None, row.pk)
 
 
-def test_the_callback_names_the_message_where_the_answer_was_lost(
-    sms: Channel, phone: Twilio
+def test_a_report_by_our_mark_brings_those_by_the_providers_name(
+    mail: Channel, mailer: SlowResend
 ) -> None:
-    phone.lose_answers = True
-    record([PHONE])
-    sweep()
-    row = deliveries()[0]
-    asked = f"{ADDRESS}?ref={row.recognizer}"
-    before = row.status
+    row = lost(mailer)
+    post(resend_report("bounced", "re_9", named="msg_1"))
+    before = Receipt.objects.get().delivery_id
 
-    status = post(
-        twilio_report(SECRET, "SM77", "sent", asked), f"/receipts/alerts/?ref={row.recognizer}"
-    )
+    post(resend_report("sent", "re_9", named="msg_2", ref=row.recognizer))
 
-    row.refresh_from_db()
-    assert f"ref%3D{row.recognizer}" in phone.submissions[0].body.decode()
-    assert (before, status, row.status) == ("unknown", 204, "delivered")
-    assert row.provider_message_id == "SM77"
+    assert before is None
+    assert set(Receipt.objects.values_list("delivery_id", flat=True)) == {row.pk}
+
+
+def test_reports_about_mail_of_others_cost_no_search_of_their_own(
+    mail: Channel, mailer: SlowResend, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(60):
+        post(resend_report("sent", f"re_other_{number}", named=f"msg_{number}"))
+
+    with django_assert_max_num_queries(20):
+        post(resend_report("sent", "re_other_60", named="msg_60"))
+
+    assert Receipt.objects.filter(delivery=None).count() == 61
