@@ -34,8 +34,9 @@ test-real: .venv/.dev ## run the adapters against real servers (as root, on Debi
 	@sh .ci/install-servers
 	@$(BIN)/pytest -q -n 0 tests/real
 
+# ADAPTER=slack takes one alone.
 conformance: .venv/.dev ## call every adapter under every fault and count what the peer saw
-	@$(CLEAN) $(PY) -m tests.conformance
+	@$(CLEAN) $(PY) -m tests.conformance $(ADAPTER)
 
 browser: .venv/.dev ## see and use every page of the console in a browser (under 3 minutes)
 	@sh .ci/install-browser

@@ -123,6 +123,26 @@ BROKEN_ANSWERS = [
 UNCLEAR = (300, 301, 302, 303, 304, 307, 308, 402, 406, 408, 409, 411, 418, 423, 425, 428, 451)
 UNCLEAR_5XX = (500, 501, 502, 503, 504, 507, 520, 521, 522, 523, 524, 525, 526, 527, 599)
 
+
+def _echo(code: int) -> Script:
+    """Answers with all that it was sent, in the body and in a header: secrets among it."""
+
+    def script(talk: Talk) -> None:
+        request = talk.read_request()
+        talk.act()
+        line = request.replace(b"\r\n", b" ")[:8000]
+        head = b"HTTP/1.1 %d Told\r\nServer: %s\r\nContent-Length: %d\r\n\r\n"
+        talk.send(head % (code, line, len(request)) + request)
+
+    return script
+
+
+ECHOES = [
+    Fault("accepted, all echoed", _echo(200), (Accepted,), acted=True),
+    Fault("status 500, all echoed", _echo(500), (Ambiguous,), acted=True),
+    Fault("status 302, all echoed", _echo(302), (Ambiguous,), acted=True),
+]
+
 STATUSES = [
     *(
         Fault(
@@ -147,4 +167,4 @@ STATUSES = [
     Fault("status 429", answering(status(429), effect=False), (Deferred,), acted=False),
 ]
 
-FAULTS = [*BREAKING_OFF, *BROKEN_ANSWERS, *STATUSES]
+FAULTS = [*BREAKING_OFF, *BROKEN_ANSWERS, *ECHOES, *STATUSES]

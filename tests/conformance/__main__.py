@@ -1,4 +1,7 @@
-"""`make conformance`: what every adapter says to every fault, and what the peer saw of it."""
+"""`make conformance`: what every adapter says to every fault, and what the peer saw of it.
+
+`make conformance ADAPTER=slack` takes one alone.
+"""
 
 import json
 import os
@@ -11,6 +14,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
+from tests.conformance.adapters import MADE  # noqa: E402
 from tests.conformance.suite import Row, run  # noqa: E402  settings come first
 
 WIDTH = 13
@@ -23,7 +27,11 @@ def write(text: str = "", *, file: TextIO = sys.stdout) -> None:
 
 def main() -> int:
     """Print the table and a verdict; 1 where a call was unsafe."""
-    rows = run()
+    named = [word for word in sys.argv[1:] if word != "--json"]
+    if unknown := set(named) - set(MADE):
+        write(f"no adapter {', '.join(unknown)}; there are {', '.join(MADE)}", file=sys.stderr)
+        return 2
+    rows = run(named)
     wrong = [row for row in rows if row.wrong]
     if "--json" in sys.argv[1:]:
         write(json.dumps([_plain(row) for row in rows]))
@@ -45,6 +53,8 @@ def _show(rows: list[Row]) -> None:
     """One table for what speaks HTTP and one for mail; a cell is the outcome and the effects."""
     for mail in (False, True):
         chosen = [row for row in rows if (row.adapter == "email") is mail]
+        if not chosen:
+            continue
         adapters = list(dict.fromkeys(row.adapter for row in chosen))
         cells: dict[str, dict[str, str]] = defaultdict(dict)
         for row in chosen:
