@@ -150,6 +150,12 @@ COUNTERFOIL_CONCURRENCY: int = env.whole("COUNTERFOIL_CONCURRENCY", 32, least=1,
 COUNTERFOIL_QCLUSTER: bool = env.flag("COUNTERFOIL_QCLUSTER", default=False)
 # What runs here, as every attempt records it: a version or a commit.
 COUNTERFOIL_BUILD: str = env.text("COUNTERFOIL_BUILD", "unversioned", most=60)
+# Where this host keeps, outside the database, how far it knew the ledger: a folder.
+COUNTERFOIL_MARK: Path = env.folder(
+    "COUNTERFOIL_MARK", str(COUNTERFOIL_DATA / "mark"), BASE_DIR, needed=False
+)
+# What tells this host from a copy of it. Unset: its machine-id and its name.
+COUNTERFOIL_HOST: str = env.text("COUNTERFOIL_HOST", most=200)
 
 # A new installation comes with the channel `notes`; those of the demo and of the tests do not.
 COUNTERFOIL_FIRST_CHANNEL = True

@@ -23,13 +23,17 @@ class DeliveryConfig(AppConfig):
 def begin_installation(*, using: str, plan: Any = (), **_: Any) -> None:
     """Give a new installation its first channel: agents can write before anybody configured one.
 
-    New is where the ledgers' first migration has just been made. Whoever takes the channel away
-    later has a reason, so it never comes back by migrating.
+    This host keeps, outside the database, that it was there: a copy has no such witness. New is
+    where the ledgers' first migration has just been made. Whoever takes the channel away later has
+    a reason, so it never comes back by migrating.
     """
+    from delivery.origin import note_birth  # noqa: PLC0415
     from delivery.samples import ensure_first_channel  # noqa: PLC0415
     from ledgers.models import Message  # noqa: PLC0415
 
     made = {(one.app_label, one.name) for one, backwards in plan if not backwards}
     new = using == "default" and ("ledgers", "0001_initial") in made
+    if new:
+        note_birth()
     if new and settings.COUNTERFOIL_FIRST_CHANNEL and not Message.objects.exists():
         ensure_first_channel()

@@ -1,5 +1,7 @@
 """What can go wrong in delivery, one sentence per class. Each says whether trying again helps."""
 
+from django.db import OperationalError
+
 from ledgers.errors import InvalidValueError
 
 
@@ -64,3 +66,11 @@ class EditError(DeliveryError):
     def __init__(self, field: str, text: str) -> None:
         super().__init__(f"{field}: {text}" if field else text)
         self.field = field
+
+
+class MarkError(DeliveryError):
+    """What this host knew of the ledger cannot be read or kept; nothing is sent until it can be."""
+
+
+class DatabaseChangedError(OperationalError):
+    """The database is not the one that this worker knew; nothing is sent until it is looked at."""

@@ -23,6 +23,15 @@ def new_identity() -> Identity:
     return Identity(name, host, settings.COUNTERFOIL_BUILD)
 
 
+def ensure_row(who: Identity, mode: str) -> WorkerRow:
+    """The row under which a worker reports, made if there is none yet."""
+    row, _ = WorkerRow.objects.get_or_create(
+        name=who.name,
+        defaults={"host": who.host, "pid": os.getpid(), "build": who.build, "mode": mode},
+    )
+    return row
+
+
 class Heartbeat:
     """Beats at most every five seconds; the row is made by the first beat."""
 
@@ -36,15 +45,7 @@ class Heartbeat:
         if boottime() < self._next:
             return
         self._next = boottime() + BEAT_S
-        row, _ = WorkerRow.objects.get_or_create(
-            name=self._who.name,
-            defaults={
-                "host": self._who.host,
-                "pid": os.getpid(),
-                "build": self._who.build,
-                "mode": self._mode,
-            },
-        )
+        row = ensure_row(self._who, self._mode)
         took = {} if claimed == self._claimed else {"claimed_at": ClockTimestamp()}
         WorkerRow.objects.filter(pk=row.pk).update(
             beat_at=ClockTimestamp(),

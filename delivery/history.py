@@ -116,6 +116,7 @@ def _facts(
         not_after=row["not_after"],
         withdrawn=row["withdrawn"],
         rewound_at=row["rewound_at"],
+        rewound_from=row["rewound_from"],
         decision=row["decision"],
         decided_at=row["decided_at"],
         look_again_at=row["look_again_at"],
@@ -161,7 +162,7 @@ _ROWS = """
 SELECT clock_timestamp() AS now, d.id, d.delivery_id, d.status, d.row_version, d.fence,
     d.message_id, m.channel_id, d.destination, d.part, d.generation, d.body_hash,
     d.idempotency_key, d.recognizer, d.provider_message_id, d.attempt_count,
-    d.key_first_used_at, d.rewound_at,
+    d.key_first_used_at, d.rewound_at, d.rewound_from,
     d.withdrawn_at IS NOT NULL AS withdrawn, d.decision, d.decided_at,
     m.contract::text AS contract, GREATEST(m.not_before, d.undo_until) AS not_before,
     CASE WHEN d.decision IN ('send_again', 'try_again') AND d.decided_at > m.not_after THEN NULL

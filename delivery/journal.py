@@ -16,6 +16,7 @@ class StopSign:
     def __init__(self) -> None:
         self._reason = ""
         self._hold = ""
+        self._doubt = ""
         self._lock = threading.Lock()
 
     def set(self, reason: str) -> None:
@@ -27,12 +28,17 @@ class StopSign:
         with self._lock:
             self._hold = reason
 
+    def doubt(self, reason: str) -> None:
+        """Why the database may not be the one that was written ahead to; "" once it is known."""
+        with self._lock:
+            self._doubt = reason
+
     @property
     def reason(self) -> str:
-        return self._reason or self._hold
+        return self._reason or self._doubt or self._hold
 
 
-# Raised by the worker when it drains or learns of a global hold.
+# Raised by the worker when it drains, learns of a global hold, or does not know its database.
 stop_sign = StopSign()
 
 

@@ -27,6 +27,12 @@ class Worker(models.Model):
     settled = models.BigIntegerField(default=0)
     # When it last took something: one that beats and takes nothing is deaf.
     claimed_at = models.DateTimeField(null=True, blank=True)
+    # Raised with every write-ahead and every beat. What the host keeps of it outside the database
+    # (`delivery.mark`) is never ahead, unless the database was put back.
+    mark = models.BigIntegerField(default=0, db_default=0)
+    counted_at = models.DateTimeField(null=True, blank=True)
+    # The installation's epoch that it knows to be right; 0: it may not send.
+    epoch = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ("-beat_at",)

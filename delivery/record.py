@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from delivery import restoring
 from delivery.channels.contract import Envelope, Rendered
 from delivery.errors import InvalidInputError
 from delivery.next_move import PART_RECHECK_S
@@ -89,6 +90,7 @@ def _record(step_pk: int, prepared: Sequence[Prepared], *, again: bool) -> None:
     """Insert what is new, note what differs. `again`: the step was completed before this call."""
     if not prepared:
         return
+    restoring.share_recording()
     # The step's row serialises two recorders of the same step.
     step = Step.objects.select_for_update(of=("self",)).select_related("run").get(pk=step_pk)
     installation = Installation.objects.get()
@@ -102,12 +104,14 @@ def _record(step_pk: int, prepared: Sequence[Prepared], *, again: bool) -> None:
             # What a completed step owes was fixed when it completed.
             log("message_drift", "agent", step=step, detail={"not_added": message.name})
         else:
-            _insert(step, message, installation)
+            row = _insert(step, message, installation)
+            if restoring.in_doubt(installation, step.run):
+                restoring.rewind_recorded(row.pk)
     outbox.notify()
     transaction.on_commit(hint, robust=True)
 
 
-def _insert(step: Step, message: Prepared, installation: Installation) -> None:
+def _insert(step: Step, message: Prepared, installation: Installation) -> MessageRow:
     row = MessageRow.objects.create(
         step=step,
         name=message.name,
@@ -129,6 +133,7 @@ def _insert(step: Step, message: Prepared, installation: Installation) -> None:
             )
             if cursor.rowcount != len(chunk):
                 raise LostWriteError(f"{cursor.rowcount} of {len(chunk)} deliveries recorded")
+    return row
 
 
 def _deliveries(

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from django.db import connection, transaction
 
@@ -51,6 +52,16 @@ class Identity:
     name: str
     host: str
     build: str
+
+
+class Guard(Protocol):
+    """What a wave must know of the database before anything of it leaves (`delivery.origin`)."""
+
+    def count(self) -> None:
+        """Within the write-ahead's transaction: it is the database that was known, or all fails."""
+
+    def keep(self) -> None:
+        """After its commit and before the first byte: it stands outside the database, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +199,12 @@ def admitted(ready: Iterable[Ready]) -> Iterator[None]:
 
 
 def write_ahead(
-    ready: Sequence[Ready], leases: Mapping[int, Claimed], mark: float, ways: Ways, who: Identity
+    ready: Sequence[Ready],
+    leases: Mapping[int, Claimed],
+    mark: float,
+    ways: Ways,
+    who: Identity,
+    guard: Guard | None = None,
 ) -> list[Call]:
     """Commit one attempt row per submission; only what comes back may be sent.
 
@@ -198,12 +214,20 @@ def write_ahead(
         mark: `boottime()` taken before the claim was sent.
         ways: the channels of this wave.
         who: the worker.
+        guard: what it knows of the database; None where nothing real is sent.
+
+    Raises:
+        DatabaseChangedError: it is not the one that the worker knew; nothing is on record.
     """
     with transaction.atomic():
         held = moves.hold((item.decided.case.id for item in ready), skip_locked=True)
         mine = [item for item in ready if item.decided.case.id in held]
         opened = moves.begin([_opening(item, ways, who) for item in mine])
+        if guard:
+            guard.count()
     boundary("written-ahead")
+    if guard:
+        guard.keep()
     calls = []
     for item in ready:
         case = item.decided.case

@@ -90,17 +90,39 @@ def release(seen: datetime | None, reason: str, actor: str) -> None:
     """End the hold of everything; paused channels stay paused.
 
     Raises:
-        SwitchError: no reason, or it is not held as it was when the operator looked.
+        SwitchError: no reason, it is not held as it was when the operator looked, or it is the hold
+            of a restore, which takes more (`delivery.lifting`).
     """
     why = reason_of(reason)
     with transaction.atomic():
-        rows = Installation.objects.filter(held_at=seen, held_at__isnull=False)
-        if not rows.update(held_at=None, held_reason=""):
+        row = held_as_seen(seen)
+        if row.restoring or row.unsure_at:
             raise SwitchError(
-                "It is not held as it was when you looked. Look again at what releasing would send."
+                "It is held because of where this database comes from. Say what that was:"
+                " manage.py release --help, and docs/restore.md."
             )
+        Installation.objects.update(held_at=None, held_reason="")
         log("release_all", actor, detail={"reason": why})
-        wake(list(Channel.objects.values_list("pk", flat=True)), HELD)
+        wake_all()
+
+
+def held_as_seen(seen: datetime | None) -> Installation:
+    """The installation's row, locked, with the hold that the operator looked at.
+
+    Raises:
+        SwitchError: that hold is over, or there is another one.
+    """
+    row = Installation.objects.select_for_update().get()
+    if seen is None or row.held_at != seen:
+        raise SwitchError(
+            "It is not held as it was when you looked. Look again at what releasing would send."
+        )
+    return row
+
+
+def wake_all() -> None:
+    """Make due what waits for the end of the hold of everything."""
+    wake(list(Channel.objects.values_list("pk", flat=True)), HELD)
 
 
 def wake(channels: list[int], held_by: str) -> None:

@@ -13,6 +13,7 @@ from delivery.questions import within_budget
 from delivery.reconcile import Search, search_for
 from delivery.submit import (
     Call,
+    Guard,
     Identity,
     Ready,
     admit,
@@ -35,7 +36,11 @@ Jobs = list[Call | Search]
 
 
 def open_wave(
-    claimed: Iterable[Claimed], mark: float, who: Identity, ways: Ways | None = None
+    claimed: Iterable[Claimed],
+    mark: float,
+    who: Identity,
+    ways: Ways | None = None,
+    guard: Guard | None = None,
 ) -> Jobs:
     """Decide about claimed deliveries and prepare every call that follows from it.
 
@@ -46,6 +51,7 @@ def open_wave(
         mark: `boottime()` read before the claim was sent.
         who: the worker.
         ways: the channels, as far as the worker remembers them.
+        guard: what the worker knows of the database.
 
     Returns:
         calls whose attempts are on record and searches, ready for the pool. Whatever needs no
@@ -53,29 +59,31 @@ def open_wave(
 
     Raises:
         delivery.errors.OpenTransactionError: if the caller has a transaction open.
-        DatabaseError, InterfaceError: the database is not there, or takes no writes
-            (`ledgers.outage`); nothing is to be called.
+        DatabaseError, InterfaceError: the database is not there, takes no writes
+            (`ledgers.outage`), or is not the one that the worker knew; nothing is to be called.
     """
     refuse_inside_transaction()
     leases = {item.delivery_id: item for item in claimed}
     boundary("claimed")
     ways = ways or Ways()
     try:
-        return _open(leases, mark, who, ways)
+        return _open(leases, mark, who, ways, guard)
     except Exception as error:
         if is_outage(error):
             raise
         # One bad row must not keep the others waiting until their leases are over.
         logger.exception("opening %d deliveries together failed; opening one by one", len(leases))
-    return _open_one_by_one(leases, mark, who, ways)
+    return _open_one_by_one(leases, mark, who, ways, guard)
 
 
-def _open_one_by_one(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways) -> Jobs:
+def _open_one_by_one(
+    leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways, guard: Guard | None
+) -> Jobs:
     """Never raises: what is on record already must be called, whatever becomes of the rest."""
     jobs: Jobs = []
     for row_id, lease in leases.items():
         try:
-            jobs += _open({row_id: lease}, mark, who, ways)
+            jobs += _open({row_id: lease}, mark, who, ways, guard)
         except Exception as error:
             if is_outage(error):
                 logger.exception("the database is away; the rest of the wave waits for its leases")
@@ -100,7 +108,9 @@ def _set_aside(lease: Claimed, cause: str, who: Identity) -> None:
         logger.exception("delivery row %d could not be held; its lease runs out", row_id)
 
 
-def _open(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways) -> Jobs:
+def _open(
+    leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways, guard: Guard | None
+) -> Jobs:
     cases = read(leases, ways)
     decided = [decide(case) for case in cases if case.fence == leases[case.id].fence]
     now, later = _split(within_budget(decided, ways))
@@ -114,7 +124,7 @@ def _open(leases: Mapping[int, Claimed], mark: float, who: Identity, ways: Ways)
     later += [item for item in tried if isinstance(item, Decided)]
     with admitted(ready):
         _carry_out(later, leases, who)
-        calls = write_ahead(ready, leases, mark, ways, who) if ready else []
+        calls = write_ahead(ready, leases, mark, ways, who, guard) if ready else []
     # From here on nothing may fail: an attempt that is on record and not called is in doubt.
     _hand_back(leases, ready, calls)
     return [*calls, *searches]

@@ -21,6 +21,7 @@ from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
 from delivery.next_move import HOLD_RECHECK_S
+from delivery.origin import Origin
 from delivery.pool import Pool
 from delivery.reconcile import Search, settle_searches
 from delivery.sealing import Sealing
@@ -54,6 +55,7 @@ class Worker:
         self._pool = Pool(self._per_channel + math.ceil(self._per_channel / 4))
         self._heartbeat = Heartbeat(self.who, mode)
         self._hold = Hold()
+        self._origin = Origin(self.who, mode)
         self._calls: list[Call] = []
         self._searches: list[Search] = []
         self._verifications: list[checking.Verification] = []
@@ -112,7 +114,7 @@ class Worker:
         while boottime() < end:
             if self._turn():
                 continue
-            if not (self._pool.busy or self._unsettled):
+            if not (self._pool.busy or self._unsettled or self._origin.busy):
                 break
             self._wait(None)
 
@@ -143,13 +145,14 @@ class Worker:
         ended = self._unsettled > 0
         self._unreachable = False
         self._try(self._hold.learn)
+        rewinding = self._try(self._origin.learn)
         # New calls first: they are under way while the answers are being written.
         more = self._try(self._claim)
         written = self._try(self._settle)
         if not written:
             # What is in `_calls` is known but not written; it is written when the database is back.
             self._pause()
-        return written and (more or (ended and not self._unsettled))
+        return written and (more or rewinding or (ended and not self._unsettled))
 
     def _try(self, act: Callable[[], bool]) -> bool:
         """One bad row or a database that is away must not end the worker; leases heal the rest.
@@ -169,6 +172,7 @@ class Worker:
             else:
                 self._troubles.error(error)
             close_old_connections()  # one that broke is not used again
+            self._origin.doubt()  # the next one may lead to another database
             return False
 
     def _collect(self) -> None:
@@ -208,7 +212,7 @@ class Worker:
 
     def _claim(self) -> bool:
         free = self._pool.size - self._pool.busy
-        if free <= 0 or self._stopping:
+        if free <= 0 or self._stopping or not self._origin.known:
             return False
         mark = boottime()
         claimed = claim(free, self._pool.busy_by_channel, self._per_channel)
@@ -216,7 +220,7 @@ class Worker:
             return False
         self.claimed += len(claimed)
         try:
-            jobs = open_wave(claimed, mark, self.who, self._ways)
+            jobs = open_wave(claimed, mark, self.who, self._ways, self._origin)
         except Exception:
             self._uncalled |= {item.delivery_id: item.fence for item in claimed}
             raise
@@ -289,4 +293,5 @@ class Worker:
 
     def _say_good_bye(self) -> bool:
         self._heartbeat.stop(self.claimed, self.settled)
+        self._origin.end()
         return True

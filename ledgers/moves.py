@@ -131,6 +131,22 @@ def suspect(changes: Sequence[Change]) -> set[int]:
     )
 
 
+def rewind(changes: Sequence[Change]) -> set[int]:
+    """The database was restored: all that was open may have been sent, and that be forgotten.
+
+    What a person let go on before is used up: it may have been acted on. What they left is left.
+    """
+    return _move(
+        states.REWIND,
+        changes,
+        "unknown_since = COALESCE(d.unknown_since, clock_timestamp()),"
+        f" next_attempt_at = w.due_at, rewound_at = {_NO_WRITER_LEFT},"
+        " rewound_from = LEAST(d.rewound_from, (SELECT restore_point FROM ledgers_installation)),"
+        " decided_at = CASE WHEN d.decision = 'leave' THEN d.decided_at END,"
+        " decision = CASE WHEN d.decision = 'leave' THEN 'leave' ELSE '' END, undo_until = NULL",
+    )
+
+
 def clear(changes: Sequence[Change]) -> set[int]:
     """Proven not accepted, and still owed."""
     return _move(states.CLEAR, changes, "unknown_since = NULL, next_attempt_at = w.due_at")
@@ -163,6 +179,14 @@ def reissue(changes: Sequence[Change]) -> set[int]:
         " decision = 'try_again', decided_at = clock_timestamp(), undo_until = w.due_at",
     )
 
+
+# A worker that took the row just before the restore may write until its lease and its call end.
+_NO_WRITER_LEFT = (
+    "(SELECT i.restored_at + make_interval("
+    "secs => LEAST(c.lease_s, 86400) + LEAST(c.deadline_s, 86400))"
+    " FROM ledgers_installation i, ledgers_message m JOIN ledgers_channel c ON c.id = m.channel_id"
+    " WHERE m.id = d.message_id)"
+)
 
 # What the provider calls it: as it answered, or as a look-up found it.
 _ANSWERED_ID = (

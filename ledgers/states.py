@@ -18,8 +18,9 @@ class DeliveryStatus(models.TextChoices):
     # Put there by the write-ahead of an attempt. Bytes may be on the wire at any moment. The
     # worker that holds the lease settles it; once the lease is gone anyone may, to unknown only.
     SUBMITTING = "submitting", "an attempt is open: bytes may be on the wire"
-    # Put there by an ambiguous answer or a lost lease. It may have been accepted outside, or not.
-    # Evidence, an operator's decision or the same, still protected key move it on; nothing else.
+    # Put there by an ambiguous answer, a lost lease or a restore. It may have been accepted
+    # outside, or not. Evidence, an operator's decision or the same, still protected key move it on;
+    # nothing else.
     UNKNOWN = "unknown", "it may have been accepted; automatic sending is blocked"
     # Put there by an acceptance, whoever saw it. It happened outside. Nothing moves it on: later
     # evidence only adds facts (bounced, disputed).
@@ -98,7 +99,14 @@ SUSPECT = Move(
     (S.SUBMITTING, S.PENDING),
     S.UNKNOWN,
     ("worker", "operator"),
-    "it may have been accepted: ambiguous answer, lost lease, or a restore that forgot",
+    "it may have been accepted: ambiguous answer, or lost lease",
+)
+REWIND = Move(
+    "rewind",
+    (S.PENDING, S.SUBMITTING, S.UNKNOWN),
+    S.UNKNOWN,
+    ("worker", "agent", "operator"),
+    "the database was restored, and may have forgotten that it was sent",
 )
 CLEAR = Move(
     "clear",
@@ -141,6 +149,7 @@ MOVES: tuple[Move, ...] = (
     BEGIN,
     ACCEPT,
     SUSPECT,
+    REWIND,
     CLEAR,
     FAIL,
     EXPIRE,

@@ -24,7 +24,7 @@ def django_db_setup(
 
 @pytest.fixture(autouse=True)
 def ledgers_hold(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Verify every invariant after every test that used the database.
+    """A host that knows its database; and every invariant verified after every test that used it.
 
     Set up after the test's database and torn down before it is rolled back or flushed.
     """
@@ -32,6 +32,9 @@ def ledgers_hold(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     request.getfixturevalue("_django_db_helper")
+    from tests import database
+
+    database.witness.put_back()
     yield
     if request.node.get_closest_marker("unverified_ledgers") is None:
         verify_ledgers()

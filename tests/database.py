@@ -11,6 +11,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,6 +23,10 @@ from psycopg import sql
 
 from config.embedded import launcher
 from config.embedded.base import cluster_of
+from delivery import mark, origin
+from delivery.journal import stop_sign
+from ledgers import instance
+from ledgers.models import Installation
 from tests import flushing
 
 APPS = ("ledgers", "delivery", "reviews", "config")
@@ -43,6 +49,29 @@ def cloned() -> Iterator[None]:
             _drop(server, name)
 
 
+@dataclass
+class Witness:
+    """The mark of a database that this host saw begin. Each test starts from it.
+
+    The clone is of one instance and namespace as long as it lives, so it is worked out once.
+    """
+
+    path: Path | None = None
+    kept: bytes = b""
+
+    def put_back(self) -> None:
+        stop_sign.doubt("")
+        if self.path is not None:
+            self.path.write_bytes(self.kept)
+            return
+        origin.note_birth()
+        self.path = mark.path_of(Installation.objects.get().namespace, instance.present())
+        self.kept = self.path.read_bytes()
+
+
+witness = Witness()
+
+
 @contextmanager
 def _server() -> Iterator[psycopg.Connection[Any]]:
     """A short connection: one kept open would be closed by the first forked child that ends."""
@@ -63,7 +92,8 @@ def _clone(server: psycopg.Connection[Any], name: str) -> None:
 
 def _drop(server: psycopg.Connection[Any], name: str) -> None:
     _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
-    shutil.rmtree(settings.COUNTERFOIL_DATA / "cache" / name, ignore_errors=True)
+    for kept in ("cache", "marks"):
+        shutil.rmtree(settings.COUNTERFOIL_DATA / kept / name, ignore_errors=True)
 
 
 def _template(server: psycopg.Connection[Any]) -> str:

@@ -27,6 +27,7 @@ from config.settings import CACHES, COUNTERFOIL_DATA, DATABASES, TEMPLATES  # no
 
 DATABASES["default"]["NAME"] = NAME
 COUNTERFOIL_FIRST_CHANNEL = False  # each test says which channels there are
+COUNTERFOIL_MARK = COUNTERFOIL_DATA / "marks" / NAME
 CACHES["default"]["LOCATION"] = COUNTERFOIL_DATA / "cache" / NAME
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TEMPLATES[0]["OPTIONS"]["debug"] = True  # the coverage plugin reads what this records

@@ -71,7 +71,10 @@ class Delivery(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     disputed_at = models.DateTimeField(null=True, blank=True)
     # A restore may have forgotten a send of this row: possibly accepted, also with no attempt.
+    # From `rewound_at` on no worker of before the restore can write any more; before
+    # `rewound_from` nothing is forgotten.
     rewound_at = models.DateTimeField(null=True, blank=True)
+    rewound_from = models.DateTimeField(null=True, blank=True)
     # The latest decision of a person in force: send_again, try_again or leave.
     decision = models.CharField(max_length=12, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)

@@ -38,14 +38,43 @@ class Installation(models.Model):
     held_at = models.DateTimeField(null=True, blank=True)
     held_reason = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField(db_default=Now())
+    # Which database this was when workers last knew it: a copy finds that it is another.
+    instance = models.JSONField(null=True, blank=True)
+    # When workers could not tell where this comes from. Held until a person says (`confirmed_at`).
+    unsure_at = models.DateTimeField(null=True, blank=True)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    # The latest restore: when it was noticed, and the moment before which nothing is forgotten.
+    restored_at = models.DateTimeField(null=True, blank=True)
+    restore_point = models.DateTimeField(null=True, blank=True)
+    # Up to which delivery all were rewound; None: all are.
+    rewound_to = models.BigIntegerField(null=True, blank=True)
+    # Runs that began until then may have been recorded before, and that be forgotten. None with a
+    # restore: its hold is not lifted, so all of them may.
+    doubt_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (
             models.CheckConstraint(name="installation_is_one_row", condition=models.Q(id=1)),
+            # Lifting the hold in any other way than by deciding what it is about is a mistake.
+            models.CheckConstraint(
+                name="installation_restored_is_held",
+                condition=models.Q(restored_at__isnull=True)
+                | models.Q(doubt_until__isnull=False)
+                | models.Q(held_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="installation_unsure_is_held",
+                condition=models.Q(unsure_at__isnull=True) | models.Q(held_at__isnull=False),
+            ),
         )
 
     def __str__(self) -> str:
         return str(self.namespace)
+
+    @property
+    def restoring(self) -> bool:
+        """Whether the hold of a restore stands."""
+        return self.restored_at is not None and self.doubt_until is None
 
 
 class Credential(models.Model):

@@ -87,6 +87,7 @@ def test_an_ending_worker_waits_for_a_call_as_long_as_its_own_deadline(
     desk.script("tg:1001", pause)
     record()
     worker = Worker("shift")
+    worker._origin.learn()
     worker._claim()
     assert pause.reached.wait(10)
     monkeypatch.setattr(worker, "_wait", lambda listener: pause.go.set())
@@ -103,6 +104,7 @@ def test_an_ending_worker_gives_a_call_that_its_deadline_ends_a_moment_to_say_so
     desk.script("tg:1001", pause)
     record()
     worker = Worker("shift")
+    worker._origin.learn()
     worker._claim()
     assert pause.reached.wait(10)
     (job,) = worker._pool.running

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ledgers import evidence, moves, states
-from ledgers.models import Attempt, Channel, Delivery, Event
+from ledgers.clock import database_now
+from ledgers.models import Attempt, Channel, Delivery, Event, Installation
 from ledgers.moves import Change
 from ledgers.states import DeliveryStatus as S
 from tests.factories import make_channel
@@ -26,6 +27,7 @@ Mover = Callable[[Sequence[Change]], set[int]]
 MOVERS: dict[states.Move, Mover] = {
     states.ACCEPT: moves.accept,
     states.SUSPECT: moves.suspect,
+    states.REWIND: moves.rewind,
     states.CLEAR: moves.clear,
     states.FAIL: moves.fail,
     states.EXPIRE: moves.expire,
@@ -35,11 +37,13 @@ MOVERS: dict[states.Move, Mover] = {
 PAIRS = [(move, status) for move in MOVERS for status in S]
 ALLOWED = [(move, status) for move, status in PAIRS if status in move.sources]
 REFUSED = [(move, status) for move, status in PAIRS if status not in move.sources]
-NEEDS_A_MACHINE = {states.SUSPECT, states.CLEAR, states.REISSUE}
+NEEDS_A_MACHINE = {states.SUSPECT, states.REWIND, states.CLEAR, states.REISSUE}
 
 
 @pytest.fixture(autouse=True)
 def alerts() -> Channel:
+    point = database_now()
+    Installation.objects.update(restored_at=point, restore_point=point, doubt_until=point)
     return make_channel()
 
 

@@ -1,0 +1,1 @@
+"""A database that was put back, copied, or is of nobody knows where."""

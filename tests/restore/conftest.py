@@ -1,4 +1,4 @@
-"""Scratch databases on the tests' server, and real servers for what takes one."""
+"""A recipient, scratch databases on the tests' server, and real servers for what takes one."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,11 @@ import pytest
 
 from config.recovery.scratch import Scratch, scratch
 from ledgers.models import Channel
-from tests.delivery import senders
+from tests.delivery.conftest import desk, recipient, recipient_process
+from tests.delivery.senders import Desk
 from tests.factories import make_channel
+
+__all__ = ["desk", "recipient", "recipient_process"]
 
 
 @pytest.fixture
@@ -18,7 +21,6 @@ def place(transactional_db: None) -> Iterator[Scratch]:
 
 
 @pytest.fixture
-def alerts(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Channel:
+def alerts(transactional_db: None, desk: Desk) -> Channel:
     """The channel `alerts`, to a recipient that accepts."""
-    monkeypatch.setattr(senders, "desk", senders.Desk())
     return make_channel()

@@ -1,0 +1,64 @@
+"""A worker that comes to a database that was put back holds it, and sends nothing twice."""
+
+import pytest
+
+from delivery.worker import Worker
+from ledgers.models import Channel, Event, Installation
+from tests.delivery.senders import Desk
+from tests.factories import delivery, record, sweep
+from tests.restore.backups import Backup
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_backup_from_before_a_send_is_held_and_nothing_is_sent_again(
+    alerts: Channel, desk: Desk
+) -> None:
+    record(["tg:1"])
+    backup = Backup.now()
+    sweep()
+    assert desk.effects("tg:1") == 1
+
+    backup.restore()
+    sweep()
+
+    row, whole = delivery("tg:1"), Installation.objects.get()
+    assert desk.effects("tg:1") == 1
+    assert (row.status, row.attempt_count) == ("unknown", 0)
+    assert row.rewound_at is not None
+    assert (whole.epoch, whole.rewound_to) == (2, None)
+    assert "the database was restored: it is older than it was: the count of worker" in (
+        whole.held_reason
+    )
+    assert Event.objects.filter(kind="restore_found").count() == 1
+    assert Event.objects.get(kind="rewind").delivery_id == row.pk
+
+
+def test_a_worker_that_runs_on_notices_at_its_next_wave(alerts: Channel, desk: Desk) -> None:
+    record(["tg:1"])
+    backup = Backup.now()
+    worker = Worker("shift", 4)
+    worker.work_off(10)
+    sent = desk.effects("tg:1")
+
+    backup.restore()
+    worker.work_off(10)
+    worker.work_off(10)
+    worker.end()
+
+    assert (sent, desk.effects("tg:1")) == (1, 1)
+    assert delivery("tg:1").status == "unknown"
+    assert Installation.objects.get().epoch == 2
+
+
+def test_a_backup_that_lacks_nothing_is_no_restore(alerts: Channel, desk: Desk) -> None:
+    record(["tg:1"])
+    sweep()
+    backup = Backup.now()
+
+    backup.restore()
+    record(["tg:2"], run_id="run-2")
+    sweep()
+
+    assert Installation.objects.get().held_at is None
+    assert (desk.effects("tg:1"), desk.effects("tg:2")) == (1, 1)
