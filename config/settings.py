@@ -61,6 +61,8 @@ INSTALLED_APPS = [
     "config",
 ]
 MIDDLEWARE = [
+    # First: what asks whether all is well depends on nothing else being well.
+    "config.health.gate.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -176,6 +178,11 @@ COUNTERFOIL_ALARM_WEBHOOK: str = env.text("COUNTERFOIL_ALARM_WEBHOOK")
 COUNTERFOIL_ALARM_WEBHOOK_SECRET: str = env.text("COUNTERFOIL_ALARM_WEBHOOK_SECRET")
 # A dead-man's switch outside, pinged after each look whose alarms could be told.
 COUNTERFOIL_DEADMAN_URL: str = env.text("COUNTERFOIL_DEADMAN_URL")
+# Who may read /livez/delivery and /metrics: whoever sends the token, or calls from here.
+COUNTERFOIL_PROBE_TOKEN: str = env.text("COUNTERFOIL_PROBE_TOKEN")
+COUNTERFOIL_PROBE_ADDRESSES: list[str] = env.names(
+    "COUNTERFOIL_PROBE_ADDRESSES", [] if _production else ["127.0.0.1", "::1"]
+)
 # Where browsers reach the console; links in alarms begin with it.
 COUNTERFOIL_CONSOLE_URL: str = env.text("COUNTERFOIL_CONSOLE_URL") or console_url(
     ALLOWED_HOSTS, production=_production

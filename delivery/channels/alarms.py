@@ -18,6 +18,7 @@ from delivery.channels.webhook import sign
 from delivery.timing import boottime
 
 DEADLINE_S = 20.0
+PING_DEADLINE_S = 10.0
 
 
 def post(url: str, secret: str, message_id: str, body: bytes) -> str:
@@ -41,6 +42,17 @@ def post(url: str, secret: str, message_id: str, body: bytes) -> str:
     # The operator named the address, so their own network is allowed; metadata never is.
     call = Call("POST", url, headers, body, allow_private=True, keep=False)
     answer = exchange(call, SilentJournal(boottime() + DEADLINE_S))
+    if isinstance(answer, Failure):
+        return _told(getattr(answer.outcome, "why", "no answer"), url)
+    if 200 <= answer.status_code < 300:
+        return ""
+    return _told(f"answered {answer.status_code} {answer.reason}", url)
+
+
+def ping(url: str) -> str:
+    """Tell a dead-man's switch that all is well; reached is any 2xx."""
+    call = Call("GET", url, {}, b"", allow_private=True, keep=False)
+    answer = exchange(call, SilentJournal(boottime() + PING_DEADLINE_S))
     if isinstance(answer, Failure):
         return _told(getattr(answer.outcome, "why", "no answer"), url)
     if 200 <= answer.status_code < 300:

@@ -11,5 +11,6 @@ notebook    the same in a file, for the one alarm that the database cannot keep
 message     pure: what a person reads
 vetting     system checks of the settings
 ways        where messages go
+deadman     the switch outside that is pinged as long as a person would be told
 rounds      look, keep, send
 """

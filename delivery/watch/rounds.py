@@ -13,10 +13,11 @@ from django.db import Error as DatabaseTrouble
 from delivery.watch import ways
 from delivery.watch.bounded import bounded
 from delivery.watch.checks import DATABASE, Finding, State, database_fails, findings, worst
+from delivery.watch.deadman import Deadman, deserves_ping
 from delivery.watch.message import message_of
 from delivery.watch.notebook import Notebook
 from delivery.watch.reading import read_figures
-from delivery.watch.store import Keeper, Ledger, Turn
+from delivery.watch.store import Keeper, Ledger, Turn, knows_all
 from delivery.watch.ways import Way
 
 logger = logging.getLogger(__name__)
@@ -77,20 +78,28 @@ def look() -> Look:
         return _without_database(error)
 
 
-def _look() -> Look:
-    figures = bounded(LOOK_LIMIT_S, read_figures)
+def look_once(limit_s: float) -> Look:
+    """Look once and for so many seconds at most, for whoever asks and waits. Never raises."""
+    try:
+        return _look(limit_s)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what there is to say
+        return _without_database(error, limit_s)
+
+
+def _look(limit_s: float = LOOK_LIMIT_S) -> Look:
+    figures = bounded(limit_s, read_figures)
     return Look(figures.now, tuple(findings(figures)))
 
 
-def _without_database(error: BaseException) -> Look:
+def _without_database(error: BaseException, limit_s: float = LOOK_LIMIT_S) -> Look:
     now = datetime.now(UTC)
-    return Look(now, (database_fails(_words(error), now),))
+    return Look(now, (database_fails(_words(error, limit_s), now),))
 
 
-def _words(error: BaseException) -> str:
+def _words(error: BaseException, limit_s: float = LOOK_LIMIT_S) -> str:
     """The first line: drivers add hints, and whole queries."""
     if isinstance(error, TimeoutError) and not str(error):
-        return f"no answer within {LOOK_LIMIT_S:g} s"
+        return f"no answer within {limit_s:g} s"
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
@@ -103,10 +112,11 @@ class Round:
 
 
 class Pusher:
-    """Keeps what looks find, and tells it."""
+    """Keeps what looks find, and tells it; and pings the switch outside while that works."""
 
     def __init__(self) -> None:
         self._notebook = Notebook(settings.COUNTERFOIL_DATA)
+        self._deadman = Deadman()
 
     def push(self, seen: Look) -> Round:
         """Keep what was seen, and tell every way what it is owed."""
@@ -121,7 +131,18 @@ class Pusher:
         else:
             logger.warning("%s", seen.found[0].sentence)
         told += self._through(self._notebook, seen.in_notebook, datetime.now(UTC), configured)
+        if self._is_known(seen, [way.name for way in configured]):
+            self._deadman.ping()
         return Round(seen, tuple(told))
+
+    def _is_known(self, seen: Look, names: Sequence[str]) -> bool:
+        looked = seen.has_database
+        try:
+            return bounded(
+                LOOK_LIMIT_S, lambda: deserves_ping(seen.state, names, knows_all, looked=looked)
+            )
+        except NO_DATABASE:
+            return False
 
     def _through(
         self, keeper: Keeper, found: Sequence[Finding], at: datetime, configured: Sequence[Way]

@@ -173,8 +173,13 @@ def _leased(way: str) -> int | None:
     return int(row[0]) if row else None
 
 
-def note_test(way: str, why_not: str) -> None:
-    """Write what became of a test. Lease and back-off stay: an alarm may be under way."""
+def knows_all(way: str) -> bool:
+    """Whether a way has accepted everything that there is to tell."""
+    return not _owed(way)
+
+
+def note_use(way: str, why_not: str) -> None:
+    """Write what became of a test or a ping. Lease and back-off stay: an alarm may be under way."""
     AlarmWay.objects.bulk_create([AlarmWay(name=way)], ignore_conflicts=True)
     row = AlarmWay.objects.filter(name=way)
     if why_not:

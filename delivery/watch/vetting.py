@@ -39,7 +39,11 @@ def _wrong_addresses() -> Iterator[CheckMessage]:
 
 def _wrong_urls() -> Iterator[CheckMessage]:
     """The values are not shown: the path of a webhook may be its secret."""
-    for field in ("COUNTERFOIL_ALARM_WEBHOOK", "COUNTERFOIL_CONSOLE_URL"):
+    for field in (
+        "COUNTERFOIL_ALARM_WEBHOOK",
+        "COUNTERFOIL_CONSOLE_URL",
+        "COUNTERFOIL_DEADMAN_URL",
+    ):
         if (url := getattr(settings, field)) and not _is_url(url):
             yield Error(
                 f"{field} is no URL that can be called.",

@@ -98,10 +98,15 @@ def seen() -> list[Seen]:
     """The configured ways with their last success and failure."""
     ways = configured()
     rows = AlarmWay.objects.in_bulk([way.name for way in ways])
-    return [_seen(way, rows.get(way.name)) for way in ways]
+    return [_seen(way.shown, rows.get(way.name)) for way in ways]
 
 
-def _seen(way: Way, row: AlarmWay | None) -> Seen:
+def seen_as(name: str, shown: str) -> Seen:
+    """What became of the last uses of this name."""
+    return _seen(shown, AlarmWay.objects.filter(name=name).first())
+
+
+def _seen(shown: str, row: AlarmWay | None) -> Seen:
     if row is None:
-        return Seen(way.shown, None, None, "")
-    return Seen(way.shown, row.accepted_at, row.failed_at, row.failure)
+        return Seen(shown, None, None, "")
+    return Seen(shown, row.accepted_at, row.failed_at, row.failure)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from delivery.watch import deadman
 from delivery.watch.checks import BY_NAME, Check, Finding, State, findings
 from delivery.watch.checks.rhythm import rhythms
 from delivery.watch.figures import Figures
@@ -63,7 +63,7 @@ def _look() -> dict[str, Any]:
         "cluster": figures.cluster,
         "cluster_late": _is_past(figures),
         "alarms": alarms(),
-        "deadman": bool(settings.COUNTERFOIL_DEADMAN_URL),
+        "deadman": deadman.seen(),
         "updated": figures.now,
     }
 

@@ -20,6 +20,7 @@ def nowhere(settings: Any, tmp_path: Path) -> None:
     settings.COUNTERFOIL_ALARM_MAIL = []
     settings.COUNTERFOIL_ALARM_WEBHOOK = ""
     settings.COUNTERFOIL_ALARM_WEBHOOK_SECRET = ""
+    settings.COUNTERFOIL_DEADMAN_URL = ""
     settings.COUNTERFOIL_CONSOLE_URL = CONSOLE
     settings.COUNTERFOIL_DATA = tmp_path
     settings.DEFAULT_FROM_EMAIL = "counterfoil@acme.test"

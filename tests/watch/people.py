@@ -89,6 +89,7 @@ class Hook:
     def __init__(self) -> None:
         self.calls: list[tuple[dict[str, str], bytes]] = []
         self.statuses: list[int] = []
+        self.pings: list[str] = []
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -98,6 +99,12 @@ class Hook:
                 if status < 300:
                     hook.calls.append((dict(self.headers), body))
                 self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self) -> None:
+                hook.pings.append(self.path)
+                self.send_response(hook.statuses.pop(0) if hook.statuses else 200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from delivery.watch.store import note_test
+from delivery.watch.store import note_use
 from delivery.watch.ways import configured
 from ledgers.models import OutboxItem
 from ledgers.states import DeliveryStatus
@@ -110,8 +110,8 @@ def test_the_overview_shows_where_alarms_go_and_how_that_went(
 ) -> None:
     beat()
     push()
-    note_test(configured()[0].name, "")
-    note_test(configured()[1].name, "answered 404 <b>Not Found</b>")
+    note_use(configured()[0].name, "")
+    note_use(configured()[1].name, "answered 404 <b>Not Found</b>")
     cache.clear()
 
     text = triager.get("/").content.decode()

@@ -60,7 +60,9 @@ def test_a_sender_that_is_no_address_is_an_error(settings: Any) -> None:
     assert told()[0][1].startswith("DEFAULT_FROM_EMAIL: ")
 
 
-@pytest.mark.parametrize("field", ["COUNTERFOIL_ALARM_WEBHOOK", "COUNTERFOIL_CONSOLE_URL"])
+@pytest.mark.parametrize(
+    "field", ["COUNTERFOIL_ALARM_WEBHOOK", "COUNTERFOIL_CONSOLE_URL", "COUNTERFOIL_DEADMAN_URL"]
+)
 @pytest.mark.parametrize(
     "url",
     ["hooks.acme.test", "ftp://acme.test/", "https://me:hunter2@acme.test/", "https://[::1/",

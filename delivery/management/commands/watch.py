@@ -19,7 +19,7 @@ from delivery.watch.bounded import bounded
 from delivery.watch.checks import BY_NAME, Finding, State
 from delivery.watch.message import link, test_message
 from delivery.watch.rounds import LOOK_LIMIT_S, Pusher, Round, look
-from delivery.watch.store import note_test
+from delivery.watch.store import note_use
 from delivery.watch.vetting import ALARMS
 from ledgers.management.command import Answer, LedgerCommand, MisuseError
 from ledgers.management.words import moment, pairs, table
@@ -170,7 +170,7 @@ def _tested() -> Answer:
     results = [(way, way.send(test_message())) for way in ways.configured()]
     for way, why_not in results:
         try:
-            bounded(LOOK_LIMIT_S, partial(note_test, way.name, why_not))
+            bounded(LOOK_LIMIT_S, partial(note_use, way.name, why_not))
         except (DatabaseTrouble, TimeoutError):
             logger.warning("the database does not answer; the result of the test is not kept")
     value = {"ways": [{"way": w.shown, "accepted": not y, "why_not": y} for w, y in results]}
