@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from delivery.silence import SILENT_S
+from delivery.silence import OVERDUE, SILENT_S
 
 COUNTED = 1_000  # more than that is shown as "999+"
 
@@ -27,11 +27,20 @@ class Glance:
     beat_at: datetime | None
     last_beat_at: datetime | None
     waiting: int
+    deaf_since: datetime | None = None
 
     @property
     def silent(self) -> bool:
         """No worker is alive, as far as the rows tell."""
         return self.beat_at is None or (self.now - self.beat_at).total_seconds() > SILENT_S
+
+    @property
+    def deaf(self) -> bool:
+        """Workers are alive and have taken nothing of what is due, for as long as that."""
+        since = self.deaf_since
+        return (
+            not self.silent and since is not None and (self.now - since).total_seconds() > SILENT_S
+        )
 
     @property
     def all_paused(self) -> bool:
@@ -49,7 +58,7 @@ class Glance:
 
 
 # The limits are COUNTED.
-_GLANCE = """
+_GLANCE = f"""
 SELECT clock_timestamp(),
     (SELECT count(*) FROM (SELECT 1 FROM ledgers_delivery
         WHERE status = 'unknown' AND decision <> 'leave' LIMIT 1000) u),
@@ -63,7 +72,15 @@ SELECT clock_timestamp(),
     (SELECT count(*) FROM reviews_decision WHERE stage = 'requested'
         AND expires_at > clock_timestamp())
         + (SELECT count(*) FROM reviews_proposal WHERE stage = 'requested'
-            AND expires_at > clock_timestamp())
+            AND expires_at > clock_timestamp()),
+    -- As `delivery.watch` has it: due, nobody is busy, and nobody has taken anything since.
+    (SELECT GREATEST(min(o.due_at), max(w.claimed_at), max(w.started_at)) FROM (
+        SELECT min(o.due_at) AS due_at FROM {OVERDUE}) o, (
+        SELECT max(claimed_at) AS claimed_at, min(started_at) FILTER (WHERE stopped_at IS NULL
+            AND beat_at > clock_timestamp() - interval '{SILENT_S} seconds') AS started_at
+        FROM delivery_worker WHERE beat_at > clock_timestamp() - interval '1 day') w
+    WHERE o.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM ledgers_outboxitem
+        WHERE leased AND due_at > (SELECT clock_timestamp())))
 FROM ledgers_installation i"""
 
 

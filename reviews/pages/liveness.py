@@ -50,11 +50,12 @@ def _context() -> dict[str, Any]:
 def _look() -> dict[str, Any]:
     figures = read_figures()
     found = findings(figures)
+    doubt = {one.name: one.in_doubt for one in figures.workers}
     wrong = [one for one in found if one.state is not State.OK]
     return {
         "wrong": [_seen(one) for one in sorted(wrong, key=lambda f: -f.state.badness)],
         "calm": _calm(found),
-        "workers": signs(),
+        "workers": [(one, doubt.get(one.worker.name, 0)) for one in signs()],
         "flow": vitals.flow(),
         "oldest": vitals.oldest(),
         "missing": vitals.missing(),

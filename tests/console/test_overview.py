@@ -435,3 +435,16 @@ def test_evidence_alone_changes_no_card(channel: Channel) -> None:
     evidence.withdraw([row.pk], "tester", "not wanted")
 
     assert number("unknown") == 0
+
+
+def test_workers_that_take_nothing_have_a_banner_on_every_page(
+    admin: Client, channel: Channel
+) -> None:
+    beat()
+    record()
+    age("delivery_worker", "started_at", hours=1)
+    assert "take nothing" not in admin.get("/").content.decode()
+
+    age("ledgers_outboxitem", "due_at", hours=1)
+
+    assert "Workers are alive and take nothing." in admin.get("/liveness/").content.decode()

@@ -118,7 +118,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "failed", people.nothing_failed_unseen, "failed deliveries",
         "They were provably not accepted, and no machine tries them again.",
-        "Read why. Then try them again, or leave them undelivered: either ends this alarm.",
+        "Read why, mend it, and try again what is still wanted. What is not leaves this alarm after"
+        " a day.",
         "admin:concern", ("failed",),
     ),
     Check(

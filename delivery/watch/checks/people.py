@@ -42,9 +42,10 @@ def no_window_closes(figures: Figures) -> Iterator[Finding]:
             continue
         left_s = (some.since - figures.now).total_seconds()
         state = State.RED if left_s <= CLOSING_RED_S else State.LATE
+        key = "its key" if some.number == 1 else "the first one's key"
         text = (
-            f"{counted(some.number)} on channel {name} {_are(some)} unknown, and the key of"
-            f" {'it' if some.number == 1 else 'the first'} stops protecting in {seconds(left_s)}."
+            f"{counted(some.number)} on channel {name} {_are(some)} unknown, and {key} stops"
+            f" protecting in {seconds(left_s)}."
         )
         since = some.since - timedelta(hours=1)
         yield Finding("closing", one.slug, state, text, since)
