@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 from pytest_django import DjangoDbBlocker
 
 from delivery.simulator.client import Simulator
+from tests import database
 from tests.browser import chromium, scene, server
 from tests.browser.window import Console
 from tests.conftest import verify_ledgers
@@ -56,6 +57,7 @@ def night(
     case: Any = _Played("__init__")  # as pytest-django does; the stubs do not know these two
     with django_db_blocker.unblock():
         case._pre_setup()
+        database.witness.put_back()  # a host that knows its database
         try:
             with scene.played():
                 yield
