@@ -17,8 +17,7 @@ class Troubles:
 
     def __init__(self) -> None:
         self._since: float | None = None
-        self._next = 0.0
-        self._said: dict[str, float] = {}
+        self._said: dict[str, float] = {}  # until when what is not said again
         self._unsaid = 0
 
     @property
@@ -32,16 +31,15 @@ class Troubles:
             error: why.
             kept: how many answers wait to be written.
         """
-        now = boottime()
+        why, now = _worded(error), boottime()
         self._since = now if self._since is None else self._since
-        if now < self._next:
+        if not self._is_news(why, now):
             return
-        self._next = now + AGAIN_S
         logger.error(
             "the database fails since %.0f s: %s. Nothing new is sent, %d answers are kept; tried"
             " every second",
             now - self._since,
-            _worded(error),
+            why,
             kept,
         )
 
@@ -49,20 +47,26 @@ class Troubles:
         """Whatever could not be written has been."""
         if self._since is not None:
             logger.warning("the database works again, after %.0f s", boottime() - self._since)
-        self._since, self._next = None, 0.0
+            self._said.clear()
+        self._since = None
 
     def error(self, error: BaseException) -> None:
         """The worker goes on after this. The same again within a minute is only counted."""
-        kind, now = _worded(error), boottime()
-        if now < self._said.get(kind, 0.0):
+        if not self._is_news(_worded(error), boottime()):
             self._unsaid += 1
             return
-        if len(self._said) >= MOST_KINDS:
-            self._said.clear()
-        self._said[kind] = now + AGAIN_S
         more = f" ({self._unsaid} lines about errors were left out)" if self._unsaid else ""
         self._unsaid = 0
         logger.error("the worker goes on after an error%s", more, exc_info=error)
+
+    def _is_news(self, what: str, now: float) -> bool:
+        """Whether it was not said within the last minute; it counts as said from now on."""
+        if now < self._said.get(what, 0.0):
+            return False
+        if len(self._said) >= MOST_KINDS:
+            self._said.clear()
+        self._said[what] = now + AGAIN_S
+        return True
 
 
 def _worded(error: BaseException) -> str:

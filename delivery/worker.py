@@ -65,7 +65,7 @@ class Worker:
         self._uncalled: dict[int, int] = {}
         self._ways = Ways()
         self._troubles = Troubles()
-        self._unreachable = False
+        self._unreachable = self._failed = False  # in this turn
         self._stopping = False
 
     def stop(self) -> None:
@@ -143,15 +143,17 @@ class Worker:
         """
         self._collect()
         ended = self._unsettled > 0
-        self._unreachable = False
+        self._unreachable = self._failed = False
         self._try(self._hold.learn)
         rewinding = self._try(self._origin.learn)
         # New calls first: they are under way while the answers are being written.
         more = self._try(self._claim)
         written = self._try(self._settle)
-        if not written:
+        if self._failed or not written:
             # What is in `_calls` is known but not written; it is written when the database is back.
             self._pause()
+        elif self._origin.known:
+            self._troubles.database_works()
         return written and (more or rewinding or (ended and not self._unsettled))
 
     def _try(self, act: Callable[[], bool]) -> bool:
@@ -168,6 +170,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001  said by _troubles; the worker goes on
             self._unreachable = not connected and connection.connection is None
             if is_outage(error):
+                self._failed = True
                 self._troubles.database_fails(error, self._unsettled)
             else:
                 self._troubles.error(error)
@@ -202,7 +205,6 @@ class Worker:
             outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
         self._renew()
         self._heartbeat.beat(self.claimed, self.settled)
-        self._troubles.database_works()
         return True
 
     def _renew(self) -> None:

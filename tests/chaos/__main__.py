@@ -50,7 +50,7 @@ def _run_on(server: Server, options: argparse.Namespace, folder: Path) -> bool:
     _configure(server, folder)
     from tests.chaos.report import report
     from tests.chaos.run import Runner
-    from tests.chaos.scene import Scene
+    from tests.ground.scene import Scene
 
     with Scene(folder) as scene:
         scene.fill()

@@ -9,8 +9,8 @@ from delivery.recheck import Recheck
 from ledgers import verify
 from ledgers.models import Attempt, Delivery, Message, OutboxItem, Run, Step
 from ledgers.states import NOT_SENT, DeliveryStatus
-from tests.chaos.crew import Member
 from tests.chaos.plan import Work, run_id_of, work_of
+from tests.ground.crew import Member
 
 SHOWN = 5  # offenders named per claim
 # Outcomes after which the recipient must have had the whole submission, and those after which it

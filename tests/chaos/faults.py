@@ -8,9 +8,9 @@ from random import Random
 
 import psycopg
 
-from tests.chaos.crew import Crew, Member
-from tests.chaos.scene import LEASE_S, Scene
 from tests.ground import clocked
+from tests.ground.crew import Crew, Member
+from tests.ground.scene import LEASE_S, Scene
 
 HOSTILE = (
     "accept_and_close", "accept_and_reset", "accept_and_hang", "accept_and_drip",

@@ -12,10 +12,10 @@ import psycopg
 
 from tests.chaos.account import Account, account, open_rows
 from tests.chaos.agent import ENOUGH
-from tests.chaos.crew import Crew
 from tests.chaos.faults import BY_NAME, LANES, Stage
 from tests.chaos.plan import Strike, schedule
-from tests.chaos.scene import Scene
+from tests.ground.crew import Crew
+from tests.ground.scene import Scene
 
 WORKERS = 3
 AGENTS = {"ada": 1, "bob": 2}  # how many processes do the same work at once
@@ -121,7 +121,8 @@ class Runner:
 
     def _settle(self) -> float:
         """Seconds until everything was at rest, after every fault has ended."""
-        self._heal()
+        self.scene.heal()
+        self.crew.resume()
         began = time.monotonic()
         (self.scene.folder / ENOUGH).touch()
         self.crew.winding_up = True
@@ -131,16 +132,6 @@ class Runner:
             self.crew.keep()
             time.sleep(0.2)
         return time.monotonic() - began
-
-    def _heal(self) -> None:
-        server = self.scene.server
-        self.scene.proxy.heal()
-        server.start()
-        server.tell(signal.SIGCONT, *server.backends())
-        server.read_only(on=False)
-        server.limit_connections(-1)
-        self.crew.resume()
-        self.scene.recipient.behave("*", always="accept")
 
     def _end_workers(self) -> None:
         """Told to end, each does, and well."""

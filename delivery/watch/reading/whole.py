@@ -53,11 +53,14 @@ def read() -> tuple[Figures, dict[int, ChannelFigures]]:
     """The whole, and the channels by their ids.
 
     Raises:
-        LookupError: there is no installation.
+        LookupError: there is no installation, or the database takes no writes.
     """
     with connection.cursor() as cursor:
         cursor.execute(_WHOLE, {"probe": PROBE})
         rows = cursor.fetchall()
+        cursor.execute("SELECT current_setting('transaction_read_only')::bool")
+        if cursor.fetchone()[0]:
+            raise LookupError("it takes no writes, as a standby after a failover does")
     if not rows:
         raise LookupError("the row of this installation is missing")
     now, installed_at, beat_at, owed, leased = rows[0][:5]

@@ -68,6 +68,10 @@ class Member:
             self.frozen_since = None
         return True
 
+    def said(self, text: str) -> int:
+        """How often it wrote this."""
+        return self.log.read_text(errors="replace").count(text) if self.log.exists() else 0
+
     def catches(self, number: signal.Signals) -> bool:
         """Whether its process has a handler for this; at its begin and its end it has none."""
         if self.process is None or self.told or self.process.poll() is not None:

@@ -54,6 +54,16 @@ class Scene:
         self.thaw_recipient()  # a frozen one does not hear that it is to end
         self._stack.__exit__(kind, error, trace)
 
+    def heal(self) -> None:
+        """Whatever was done to the ground is over."""
+        self.proxy.heal()
+        self.server.start()
+        self.server.tell(signal.SIGCONT, *self.server.backends())
+        self.server.read_only(on=False)
+        self.server.limit_connections(-1)
+        self.thaw_recipient()
+        self.recipient.behave("*", always="accept")
+
     def freeze_recipient(self) -> None:
         self._tell_recipient(signal.SIGSTOP)
 
