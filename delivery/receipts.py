@@ -157,8 +157,8 @@ def match_answers(answers: Iterable[tuple[int, str]], *, wait: bool = False) -> 
         with connection.cursor() as cursor:
             cursor.execute(_REPORTED, [[c for c, _ in wanted], [name for _, name in wanted]])
             ids = [row_id for (row_id,) in cursor.fetchall()]
-    except DatabaseError:
-        logger.exception("whether answers were reported already cannot be read now")
+    except DatabaseError as error:
+        logger.warning("whether answers were reported already cannot be read now: %s", error)
         return
     for row_id in ids:
         match(row_id, wait=wait)
@@ -174,8 +174,8 @@ def match_waiting() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(_WAITING)
             ids = [row_id for (row_id,) in cursor.fetchall()]
-    except DatabaseError:
-        logger.exception("which reports wait cannot be read now")
+    except DatabaseError as error:
+        logger.warning("which reports wait cannot be read now: %s", error)
         ids = []
     for row_id in ids:
         match(row_id, wait=False)

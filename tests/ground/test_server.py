@@ -31,7 +31,7 @@ def test_a_server_killed_while_a_call_is_on_the_wire(desk: Desk) -> None:
 
     assert desk.outcomes(room) == ["accepted"]
     assert desk.seen(room) == (1, 1)
-    assert worker.said(WORKS) == 1
+    until(lambda: worker.said(WORKS) == 1, "the worker says that it is over")
 
 
 def test_one_connection_is_enough_and_none_is_waited_for(desk: Desk) -> None:
@@ -67,7 +67,7 @@ def test_nothing_is_sent_on_a_server_that_takes_no_writes(desk: Desk) -> None:
     assert watch.returncode == 2
     assert "takes no writes" in watch.stdout
     assert worker.said("Traceback") == 0
-    assert worker.said(FAILS) <= 2  # its connection was ended; then it takes no writes
+    assert worker.said(FAILS) <= 4  # each reason once
     assert desk.seen(room) == (1, 1)
 
 
