@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from delivery import restoring
+from delivery import canary, restoring
 from delivery.channels.contract import Envelope, Rendered
 from delivery.errors import InvalidInputError
 from delivery.next_move import PART_RECHECK_S
@@ -109,6 +109,7 @@ def _record(step_pk: int, prepared: Sequence[Prepared], *, again: bool) -> None:
                 restoring.rewind_recorded(row.pk)
     outbox.notify()
     transaction.on_commit(hint, robust=True)
+    transaction.on_commit(canary.note, robust=True)
 
 
 def _insert(step: Step, message: Prepared, installation: Installation) -> MessageRow:

@@ -107,6 +107,20 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What is noted on this host, outside any database; each database by a fingerprint.
+
+    `here`: the one that is looked at. `workers`: others, on which a worker of this host works now.
+    `recorders`: others, in which an agent of this host recorded so many seconds ago and on which no
+    worker of this host works.
+    """
+
+    here: str = ""
+    workers: tuple[str, ...] = ()
+    recorders: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """How things stood at `now`.
 
@@ -131,3 +145,4 @@ class Figures:
     unqueued: Some = NONE
     queued: Some = NONE
     crash_loops: Some = NONE
+    elsewhere: Elsewhere = Elsewhere()

@@ -62,6 +62,7 @@ def _look() -> dict[str, Any]:
         "crash_loops": vitals.crash_loops(),
         "rhythms": rhythms(figures.workers, figures.now),
         "cluster": figures.cluster,
+        "elsewhere": figures.elsewhere,
         "cluster_late": _is_past(figures),
         "alarms": alarms(),
         "deadman": deadman.seen(),

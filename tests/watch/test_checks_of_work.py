@@ -1,5 +1,6 @@
 """Workers, restarts, clocks and the scheduler, as each check sees them: pure."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,14 @@ import pytest
 
 from delivery.watch.checks import BY_NAME, State
 from delivery.watch.checks.rhythm import rhythms
-from delivery.watch.figures import ChannelFigures, Cluster, Figures, Some, WorkerFigures
+from delivery.watch.figures import (
+    ChannelFigures,
+    Cluster,
+    Elsewhere,
+    Figures,
+    Some,
+    WorkerFigures,
+)
 from tests.watch.test_checks import NOW, ago, figures, only
 
 
@@ -131,3 +139,24 @@ def test_a_cluster_that_takes_nothing_and_a_schedule_that_is_gone_are_red() -> N
 
 def test_where_no_cluster_is_used_nothing_is_said_of_one() -> None:
     assert list(BY_NAME["scheduler"].look(figures())) == []
+
+
+@pytest.mark.parametrize(("recorded_s", "state"), [(30, State.LATE), (90, State.RED)])
+def test_an_agent_that_records_where_no_worker_works_is_named_with_both_databases(
+    recorded_s: float, state: State
+) -> None:
+    there = Elsewhere("aaaaaaaaaaaa", (), (("bbbbbbbbbbbb", recorded_s),))
+
+    found = only("elsewhere", replace(figures(), elsewhere=there))
+
+    assert found.state is state
+    assert "aaaaaaaaaaaa" in found.sentence
+    assert "bbbbbbbbbbbb" in found.sentence
+
+
+def test_a_worker_elsewhere_is_told_where_none_works_here() -> None:
+    there = Elsewhere("aaaaaaaaaaaa", ("bbbbbbbbbbbb",))
+
+    assert only("elsewhere", replace(figures(), elsewhere=there)).state is State.OK
+    silent = only("elsewhere", replace(figures(beat_s=200), elsewhere=there))
+    assert (silent.state, "bbbbbbbbbbbb" in silent.sentence) == (State.RED, True)

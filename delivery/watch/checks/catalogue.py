@@ -33,6 +33,14 @@ CHECKS: tuple[Check, ...] = (
         _LIVENESS, anchor="workers", per_channel=False,
     ),
     Check(
+        "elsewhere", working.agents_and_workers_meet, "agents and workers on different databases",
+        "What an agent records there is owed for ever: no worker looks at it, and here all seems"
+        " well.",
+        "Compare DATABASE_URL and COUNTERFOIL_DATA of the agent with the workers'; manage.py"
+        " workers, typed with the agent's, shows who works there.",
+        _LIVENESS, anchor="workers", per_channel=False,
+    ),
+    Check(
         "scheduler", working.shifts_are_started, "the q cluster starts nothing",
         "Shifts of workers are not started, or what the cluster is handed stays where it is. What"
         " is due waits; nothing is lost.",

@@ -1,7 +1,7 @@
 """Is anybody working: workers, their clocks, their restarts, and the clock that starts shifts."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from delivery.silence import SILENT_S
 from delivery.watch.checks.finding import Finding, State, age_s, counted
@@ -12,6 +12,8 @@ from ledgers.management.words import plain, seconds
 SKEWED_S, SKEWED_RED_S = 5.0, 60.0
 # django-q2 looks at its schedules every 30 s, and a shift is due every minute.
 SCHEDULE_LATE_S, SCHEDULE_RED_S = 90.0, 300.0
+# What an agent recorded elsewhere may be met by a worker that is just being started.
+MEET_S = 60.0
 
 
 def worker_lives(figures: Figures) -> Iterator[Finding]:
@@ -103,6 +105,30 @@ def nobody_restarts_regularly(figures: Figures) -> Iterator[Finding]:
         f" {seconds(worst.interval_s)} ± {seconds(worst.deviation_s)}; cause: external{cost}."
     )
     yield Finding("restarts", "", State.RED if doubt else State.LATE, text, worst.since)
+
+
+def agents_and_workers_meet(figures: Figures) -> Iterator[Finding]:
+    """An agent that records where no worker works is owed for ever, and all looks well."""
+    there = figures.elsewhere
+    silent = age_s(figures.now, figures.beat_at or figures.installed_at) > SILENT_S
+    if there.recorders:
+        other, ago_s = min(there.recorders, key=lambda one: one[1])
+        text = (
+            f"An agent of this host recorded in database {other} {seconds(ago_s)} ago, on which no"
+            f" worker of this host works. This is database {there.here}."
+        )
+        since = figures.now - timedelta(seconds=ago_s)
+        fresh = ago_s < MEET_S
+        yield Finding("elsewhere", "", State.LATE if fresh else State.RED, text, since)
+    elif silent and there.workers:
+        text = (
+            f"No worker works on this database, {there.here}, and one of this host works on"
+            f" database {', '.join(there.workers)}."
+        )
+        yield Finding("elsewhere", "", State.RED, text, figures.beat_at or figures.installed_at)
+    else:
+        text = "Agents and workers of this host use the same database."
+        yield Finding("elsewhere", "", State.OK, text)
 
 
 def shifts_are_started(figures: Figures) -> Iterator[Finding]:

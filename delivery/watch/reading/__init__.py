@@ -7,12 +7,13 @@ reports     per channel: what its provider accepted and never reported
 workers     process starts, and what each left in doubt
 ledgers     what the two ledgers and the queue owe each other
 cluster     django-q2's own tables, where a q cluster is used
+elsewhere   other databases that agents and workers of this host use
 """
 
 from dataclasses import replace
 
 from delivery.watch.figures import Figures
-from delivery.watch.reading import cluster, ended, flow, ledgers, reports, whole, workers
+from delivery.watch.reading import cluster, elsewhere, ended, flow, ledgers, reports, whole, workers
 
 
 def read_figures() -> Figures:
@@ -30,5 +31,6 @@ def read_figures() -> Figures:
         channels=tuple(sorted(channels.values(), key=lambda one: one.slug)),
         workers=workers.read(),
         cluster=cluster.read(),
+        elsewhere=elsewhere.read(),
         **ledgers.read(),
     )
