@@ -22,12 +22,14 @@ BLOCK = 1 << 20
 class Moment:
     """Where a ledger stood: what a restored copy is compared with.
 
-    `newest_attempt`: the number of the last submission that was written down, 0 for none.
+    `write_ahead`: how often workers have counted up, all together; `newest_attempt`: the number of
+    the last submission that was written down, 0 for none.
     """
 
     at: datetime
     namespace: str
     epoch: int
+    write_ahead: int
     newest_attempt: int
     deliveries: int
     migration: str
@@ -80,13 +82,14 @@ def moment_now() -> Moment:
     """Where the ledger that this process is connected to stands."""
     with connection.cursor() as cursor:
         cursor.execute(_MOMENT)
-        at, namespace, epoch, attempt, deliveries, migration = cursor.fetchone()
-    return Moment(at, str(namespace), epoch, attempt, deliveries, migration)
+        at, namespace, *rest = cursor.fetchone()
+    return Moment(at, str(namespace), *rest)
 
 
 # The newest attempt is the one with the highest number: they are numbered as they are written.
 _MOMENT = """
 SELECT clock_timestamp(), i.namespace, i.epoch,
+    (SELECT coalesce(sum(mark), 0)::bigint FROM delivery_worker),
     coalesce((SELECT id FROM ledgers_attempt ORDER BY id DESC LIMIT 1), 0),
     (SELECT count(*) FROM ledgers_delivery),
     (SELECT name FROM django_migrations WHERE app = 'ledgers' ORDER BY id DESC LIMIT 1)

@@ -39,13 +39,14 @@ class Tools:
     environment: Mapping[str, str]
     password: str = ""
 
-    def dump(self, into: IO[bytes], snapshot: str) -> None:
-        """Write the database's whole content, as it was in an exported snapshot, in custom format.
+    def dump(self, into: IO[bytes], snapshot: str = "") -> None:
+        """Write the database's whole content in custom format; as it was in an exported snapshot.
 
         Raises:
             RecoveryError: with what `pg_dump` said.
         """
-        words = ["--format=custom", f"--snapshot={snapshot}", f"--dbname={self.conninfo()}"]
+        words = ["--format=custom", f"--dbname={self.conninfo()}"]
+        words += [f"--snapshot={snapshot}"] if snapshot else []
         self._run("pg_dump", words, into)
 
     def restore(self, file: Path, database: str, *, replace: bool = False) -> None:

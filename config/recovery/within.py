@@ -15,6 +15,13 @@ from django.db import connections
 Answer = Any
 
 
+def begin() -> None:
+    """This host was there when the installation began, as after the first migration."""
+    from delivery.origin import note_birth  # noqa: PLC0415  needs the app registry
+
+    note_birth()
+
+
 def channels(ways: Sequence[Mapping[str, Any]]) -> None:
     """Make these channels, or set them to this: slug and fields."""
     from ledgers.models import Channel, Credential  # noqa: PLC0415  needs the app registry
@@ -43,8 +50,7 @@ def record(run_id: str, messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def account() -> dict[str, Answer]:
-    """How everything stands: the hold, each delivery, and which invariants are broken."""
-    from ledgers import verify  # noqa: PLC0415
+    """How everything stands: the hold, and each delivery. Quick enough to be asked for ever."""
     from ledgers.models import Delivery, Installation  # noqa: PLC0415
 
     here = Installation.objects.get()
@@ -54,7 +60,6 @@ def account() -> dict[str, Answer]:
         "reason": here.held_reason,
         "epoch": here.epoch,
         "namespace": str(here.namespace),
-        "broken": [one.name for one in verify.broken(verify.verify())],
         "deliveries": [
             {
                 "id": str(row.delivery_id),
@@ -71,10 +76,44 @@ def account() -> dict[str, Answer]:
     }
 
 
+def standing() -> dict[str, Answer]:
+    """How everything stands, in numbers: for ledgers of any size."""
+    from django.db.models import Count  # noqa: PLC0415
+
+    from ledgers import verify  # noqa: PLC0415
+    from ledgers.models import Delivery, Installation  # noqa: PLC0415
+
+    rows = Delivery.objects.values_list("status").annotate(Count("pk")).order_by("status")
+    return {
+        "epoch": Installation.objects.get().epoch,
+        "statuses": dict(rows),
+        "broken": [one.name for one in verify.broken(verify.verify())],
+    }
+
+
+def release(reason: str) -> None:
+    """A person lets work go on after the restore, once all that was open is reckoned with."""
+    from delivery.lifting import lift  # noqa: PLC0415
+    from ledgers.models import Installation  # noqa: PLC0415
+
+    lift(Installation.objects.get().held_at, reason, "restore-drill")
+
+
+def judge() -> dict[str, Answer]:
+    """What a worker that starts here would find. Writes nothing."""
+    from delivery.origin import look  # noqa: PLC0415
+    from delivery.provenance import Finding  # noqa: PLC0415
+
+    verdict = look().verdict
+    return {
+        "held": verdict.finding in {Finding.RESTORED, Finding.UNSURE},
+        "empty": verdict.finding == Finding.NEW,
+        "why": verdict.why,
+    }
+
+
 ACTS: dict[str, Callable[..., Answer]] = {
-    "channels": channels,
-    "record": record,
-    "account": account,
+    act.__name__: act for act in (begin, channels, record, account, standing, release, judge)
 }
 
 

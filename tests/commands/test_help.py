@@ -7,7 +7,7 @@ from tests.commands.shell import load, typed
 COMMANDS = (
     "backup", "cancel", "decide", "deliver", "demo", "draw_states", "drill", "hold", "list_unknown",
     "pause", "prove", "recheck_decisions", "reconcile", "record", "release", "resolve_run",
-    "resume", "show_delivery", "show_run", "up", "verify_ledgers", "watch",
+    "restore_drill", "resume", "show_delivery", "show_run", "up", "verify_ledgers", "watch",
     "workers",
 )  # fmt: skip
 

@@ -8,12 +8,17 @@ from django.core.management.base import CommandParser
 
 from config.recovery.backup import Backup, back_up, usual_file
 from delivery.management.commands.deliver import refuse_unmigrated
+from delivery.mark import folder
 from ledgers.clock import database_now
 from ledgers.management.command import Answer, LedgerCommand
 from ledgers.management.words import moment, pairs
 
 NOT_IN_IT = (
     "Not in it: SECRET_KEY, .env, and the secrets that credentials refer to. Keep them elsewhere."
+)
+MARK = (
+    "Not in it either: what this host knows of the ledger, in {}. Never put that back together with"
+    " the database: by it workers notice that the database is older, and hold everything."
 )
 CONTENTS = "Contents of messages are in it: keep it where only those may read who may read them."
 
@@ -52,6 +57,7 @@ def _as_json(made: Backup) -> dict[str, Any]:
         "bytes": made.size,
         "sha256": made.sha256,
         **asdict(made.moment),
+        "mark": str(folder()),
     }
 
 
@@ -66,8 +72,9 @@ def _told(made: Backup) -> str:
             ("installation", stood.namespace),
             ("epoch", stood.epoch),
             ("deliveries", f"{stood.deliveries:,}"),
+            ("write-ahead count", f"{stood.write_ahead:,}"),
             ("newest attempt", stood.newest_attempt or "none yet"),
             ("schema", stood.migration),
         ]
     )
-    return f"{facts}\n\n{NOT_IN_IT}\n{CONTENTS}"
+    return f"{facts}\n\n{NOT_IN_IT}\n{MARK.format(folder())}\n{CONTENTS}"
