@@ -170,6 +170,10 @@ COUNTERFOIL_UNDO_S: float = env.number("COUNTERFOIL_UNDO_S", 30, least=0, most=D
 # How old what the destination showed may be when somebody decides to send again.
 COUNTERFOIL_EVIDENCE_S: float = env.number("COUNTERFOIL_EVIDENCE_S", 900, least=0, most=7 * DAY_S)
 
+# --- Retention --------------------------------------------------------------------------------
+# What came to rest more days ago may be purged, once somebody does.
+COUNTERFOIL_RETENTION_DAYS: int = env.whole("COUNTERFOIL_RETENTION_DAYS", 365, least=1, most=36_500)
+
 # --- Alarms -----------------------------------------------------------------------------------
 # Addresses, and a URL, that `manage.py watch --push` tells what is wrong.
 COUNTERFOIL_ALARM_MAIL: list[str] = env.names("COUNTERFOIL_ALARM_MAIL")

@@ -40,12 +40,14 @@ from ledgers.canonical import Json  # noqa: E402
 from ledgers.errors import (  # noqa: E402
     ConflictError,
     CrashLoopError,
+    ErasedError,
     InvalidValueError,
     LeaseHeldError,
     LeaseLostError,
     LedgerError,
     NotFoundError,
     NotMigratedError,
+    PurgedError,
     RunEndedError,
 )
 
@@ -54,6 +56,7 @@ __all__ = [
     "ConflictError",
     "CrashLoopError",
     "DeliveryStanding",
+    "ErasedError",
     "InvalidValueError",
     "LeaseHeldError",
     "LeaseLostError",
@@ -63,6 +66,7 @@ __all__ = [
     "NotMigratedError",
     "NotSentError",
     "Owed",
+    "PurgedError",
     "RefusedError",
     "Run",
     "RunEndedError",

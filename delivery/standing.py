@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from delivery.timing import boottime
 from ledgers.canonical import Json, check_name
 from ledgers.errors import NotFoundError
+from ledgers.finding import purged_run
 from ledgers.models import Delivery, Run, Step
 from ledgers.states import OPEN, DeliveryStatus, StepStatus
 
@@ -223,7 +224,7 @@ def owed(run_id: str) -> Owed:
     check_name(run_id, "run_id")
     run = Run.objects.filter(run_id=run_id).first()
     if run is None:
-        raise NotFoundError(f"run_id: there is no run {run_id!r}.")
+        raise NotFoundError(purged_run(run_id) or f"run_id: there is no run {run_id!r}.")
     steps = list(run.steps.prefetch_related("messages"))
     announced = _announced(steps)
     return Owed(

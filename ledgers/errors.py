@@ -41,6 +41,14 @@ class RunEndedError(LedgerError):
     """The run is completed; a new unit of work needs a run of its own."""
 
 
+class PurgedError(LedgerError):
+    """The run is over and its records were removed; it is not begun again."""
+
+
+class ErasedError(LedgerError):
+    """The step is done and its result was erased; it is not done again."""
+
+
 class NotMigratedError(LedgerError):
     """The database has not the tables of this version; migrating it is what helps."""
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from ledgers.errors import NotFoundError
-from ledgers.models import Channel, Delivery, Run
+from ledgers.models import Channel, Delivery, DeliveryTombstone, Run, RunTombstone
 
 SHORTEST_PREFIX = 4  # hex digits
 NAMED = 5  # candidates that an error lists
@@ -78,6 +78,8 @@ def find_delivery(text: str) -> Delivery:
     """
     found = list(matching(text.strip())[: NAMED + 1])
     if not found:
+        if gone := _purged_delivery(text.strip()):
+            raise NotFoundError(gone)
         raise NotFoundError(
             f"delivery: nothing is known of {text!r}. Right would be: a delivery id or its first"
             f" {SHORTEST_PREFIX} or more digits, an idempotency key, a recognizer (dlv…), or the"
@@ -87,6 +89,33 @@ def find_delivery(text: str) -> Delivery:
         names = ", ".join(str(row.delivery_id) for row in found[:NAMED])
         raise NotFoundError(f"delivery: {text!r} names several: {names}. Write more of it.")
     return found[0]
+
+
+def _purged_delivery(text: str) -> str:
+    """What is left to say of a delivery whose records are gone."""
+    try:
+        stone = DeliveryTombstone.objects.select_related("run").filter(pk=UUID(text)).first()
+    except ValueError:  # no id
+        return ""
+    if stone is None:
+        return ""
+    return (
+        f"delivery: {stone.delivery_id} of run {stone.run.run_id!r} was {stone.status} on"
+        f" {stone.finished_at:%Y-%m-%d}; its records were purged under receipt"
+        f" {stone.run.purge_id}."
+    )
+
+
+def purged_run(run_id: str) -> str:
+    """What is left to say of a run whose records are gone; empty if there is no such run."""
+    stone = RunTombstone.objects.filter(run_id=run_id).first() if run_id.isprintable() else None
+    if stone is None:
+        return ""
+    return (
+        f"run_id: run {stone.run_id!r} of {stone.agent} was {stone.status} on"
+        f" {stone.finished_at:%Y-%m-%d}; its records were purged under receipt"
+        f" {stone.purge_id}."
+    )
 
 
 def find_channel(slug: str) -> Channel:

@@ -1,6 +1,6 @@
 """Proofs that rows of the record are in the chain of seals, for somebody without the database."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from ledgers import hashtree
 from ledgers.models import Installation, Seal, Unsealed
-from ledgers.sealcheck import leaves_of
+from ledgers.sealcheck import leaves_of, present_leaves
 from ledgers.seals import Anchor, header_of
 
 Row = tuple[str, int]  # kind and number
@@ -56,21 +56,47 @@ def _texts(kind: str, ids: Sequence[int]) -> dict[int, str]:
 
 def proofs(rows: Iterable[Row]) -> dict[Row, Proof]:
     """The proofs of these rows; none for one that waits for its seal."""
-    missing = _moments(list(rows))
-    for kind, row_id in Unsealed.objects.filter(
-        row_id__in={row_id for _, row_id in missing}
-    ).values_list("kind", "row_id"):
-        missing.pop((kind, row_id), None)
     found: dict[Row, Proof] = {}
-    _search(missing, found, after=True)
-    # A clock that was set back between a row and its seal: then it is among the earlier ones.
-    _search(missing, found, after=False)
+    _look_up(rows, lambda seal, missing: _prove(seal, missing, found))
     return found
 
 
-def _moments(rows: Sequence[Row]) -> dict[Row, datetime]:
+def changed(rows: Iterable[Row]) -> list[Row]:
+    """Which of these rows are not what was sealed, or are in no seal and wait for none."""
+    wanted = list(rows)
+    sealed: dict[Row, bytes] = {}
+    waiting = _look_up(wanted, lambda seal, missing: _take(seal, missing, sealed))
+    now = {
+        (kind, row_id): leaf
+        for kind in WRITTEN_AT
+        for row_id, leaf in present_leaves(kind, [n for of, n in wanted if of == kind]).items()
+    }
+    return [row for row in wanted if row not in waiting and now.get(row) != sealed.get(row, b"")]
+
+
+Missing = dict[Row, datetime]
+
+
+def _look_up(rows: Iterable[Row], take: Callable[[Seal, Missing], None]) -> set[Row]:
+    """Let `take` have each seal that may hold some of these rows, until it has found them all.
+
+    Returns:
+        the rows that wait for their seal.
+    """
+    missing = _moments(list(rows))
+    unsealed = Unsealed.objects.filter(row_id__in={row_id for _, row_id in missing})
+    waiting = set(unsealed.values_list("kind", "row_id")) & missing.keys()
+    for row in waiting:
+        del missing[row]
+    _search(missing, take, after=True)
+    # A clock that was set back between a row and its seal: then it is among the earlier ones.
+    _search(missing, take, after=False)
+    return waiting
+
+
+def _moments(rows: Sequence[Row]) -> Missing:
     """When each row was written, which its seal was not before."""
-    moments: dict[Row, datetime] = {}
+    moments: Missing = {}
     with connection.cursor() as cursor:
         for kind, column in WRITTEN_AT.items():
             ids = [row_id for of, row_id in rows if of == kind]
@@ -80,7 +106,7 @@ def _moments(rows: Sequence[Row]) -> dict[Row, datetime]:
     return moments
 
 
-def _search(missing: dict[Row, datetime], found: dict[Row, Proof], *, after: bool) -> None:
+def _search(missing: Missing, take: Callable[[Seal, Missing], None], *, after: bool) -> None:
     """Look through the seals in their order, from the moment of the earliest row on."""
     last = 0
     while missing:
@@ -91,7 +117,7 @@ def _search(missing: dict[Row, datetime], found: dict[Row, Proof], *, after: boo
         if not page:
             return
         for seal in page:
-            _take(seal, missing, found)
+            take(seal, missing)
         last = page[-1].number
 
 
@@ -101,7 +127,13 @@ def _from(seals: QuerySet[Seal], moment: datetime) -> QuerySet[Seal]:
     return seals.filter(number__gte=number) if number else seals.none()
 
 
-def _take(seal: Seal, missing: dict[Row, datetime], found: dict[Row, Proof]) -> None:
+def _take(seal: Seal, missing: Missing, found: dict[Row, bytes]) -> None:
+    for kind, row_id, leaf in leaves_of(seal):
+        if missing.pop((kind, row_id), None):
+            found[kind, row_id] = leaf
+
+
+def _prove(seal: Seal, missing: Missing, found: dict[Row, Proof]) -> None:
     rows = list(leaves_of(seal))
     wanted = [at for at, (kind, row_id, _) in enumerate(rows) if (kind, row_id) in missing]
     if not wanted:

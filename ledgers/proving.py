@@ -13,6 +13,7 @@ from django.db import connection
 from ledgers import seals
 from ledgers.canonical import sha256
 from ledgers.errors import LedgerError, NotFoundError
+from ledgers.finding import purged_run
 from ledgers.models import Event, Run
 from ledgers.proofs import chain, records
 from ledgers.trail import log
@@ -37,7 +38,7 @@ def prove(run_id: str, actor: str) -> str:
     """
     run = Run.objects.filter(run_id=run_id).first()
     if run is None:
-        raise NotFoundError(f"run_id: there is no run {run_id!r}.")
+        raise NotFoundError(purged_run(run_id) or f"run_id: there is no run {run_id!r}.")
     text = _ledgers(run)
     log("prove", actor, run=run, detail={"ledgers_sha256": sha256(text)})
     seals.seal_all()

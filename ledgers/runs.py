@@ -1,13 +1,13 @@
 """Runs of the execution ledger: opened and ended by an agent, stopped when a step keeps dying."""
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from ledgers import migrated
 from ledgers.canonical import check_name, storable
 from ledgers.clock import ClockTimestamp
-from ledgers.errors import ConflictError, CrashLoopError, NotFoundError
-from ledgers.models import Run
+from ledgers.errors import ConflictError, CrashLoopError, NotFoundError, PurgedError
+from ledgers.models import Run, RunTombstone
 from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import RunStatus, StepStatus
 from ledgers.trail import log
@@ -29,6 +29,7 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         InvalidValueError: a name cannot be kept.
         CrashLoopError: a person must look at the run first.
         ConflictError: the run was opened by another agent, or by another trigger.
+        PurgedError: it ended long ago, and its records were removed.
         NotMigratedError: there are no ledgers in this database yet, or older ones; nothing was
             written.
     """
@@ -38,6 +39,7 @@ def open_run(run_id: str, agent: str, trigger_key: str | None = None) -> Run:
         check_name(trigger_key, "trigger_key")
     migrated.require()
     with transaction.atomic():
+        refuse_purged(run_id, trigger_key)
         run = _find_or_make_run(run_id, agent, trigger_key)
         if run.status == RunStatus.CRASH_LOOP:
             raise CrashLoopError(crash_loop_text(run))
@@ -71,6 +73,21 @@ def _find_or_make_run(run_id: str, agent: str, trigger_key: str | None) -> Run:
             " Give each trigger a run of its own."
         )
     return Run.objects.select_for_update().get(pk=run.pk)
+
+
+def refuse_purged(run_id: str, trigger_key: str | None = None) -> None:
+    """Raises `PurgedError` if the run of this name, or of this trigger, was purged.
+
+    The database refuses it as well, should a purge come in between.
+    """
+    named = Q(run_id=run_id)
+    rows = RunTombstone.objects.filter(named | Q(trigger_key=trigger_key) if trigger_key else named)
+    if found := rows.first():
+        raise PurgedError(
+            f"run {found.run_id!r} was {found.status} on {found.finished_at:%Y-%m-%d}, and its"
+            f" records were removed by the retention policy (receipt {found.purge_id}). It is not"
+            " done again. Give new work a run of its own."
+        )
 
 
 def _check_agent(run: Run, agent: str) -> None:

@@ -4,6 +4,8 @@ Nothing here is believed because it is stored: trees are built again from their 
 again from what they say, and each row's leaf computed again from the row.
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from django.db import connection
@@ -55,19 +57,31 @@ def leaves_of(seal: Seal) -> Iterator[tuple[str, int, bytes]]:
 
 
 def changed_rows() -> Iterator[Finding]:
-    """Sealed rows that are not what they were, or are gone."""
+    """Sealed rows that are not what they were, or are gone and no receipt names them."""
+    purged = {kind: _purged(kind) for kind in KINDS}
     for seal in Seal.objects.order_by("number").iterator(PAGE):
-        yield from differences(seal)
+        yield from _differences(seal, purged)
 
 
-def differences(seal: Seal) -> Iterator[Finding]:
-    """Rows of one seal that are not what was sealed, or are gone."""
+def _purged(kind: str) -> "array[int]":
+    """The numbers of all rows of a kind that receipts name, in order: 8 bytes for each."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT unnest({COLUMNS[kind]}) AS id FROM ledgers_purge ORDER BY id")
+        return array("q", (number for (number,) in cursor))
+
+
+def _is_in(numbers: "array[int]", number: int) -> bool:
+    at = bisect_left(numbers, number)
+    return at < len(numbers) and numbers[at] == number
+
+
+def _differences(seal: Seal, purged: "dict[str, array[int]]") -> Iterator[Finding]:
     present = {kind: present_leaves(kind, getattr(seal, COLUMNS[kind])) for kind in KINDS}
     for kind, row_id, sealed in leaves_of(seal):
         now = present[kind].get(row_id)
-        if now is None:
+        if now is None and not _is_in(purged[kind], row_id):
             yield f"{kind} {row_id}", f"is gone, and {seal} has it"
-        elif now != sealed:
+        elif now is not None and now != sealed:
             yield f"{kind} {row_id}", f"was changed after {seal}"
 
 
@@ -95,6 +109,27 @@ UNSEALED_ROWS = " UNION ALL ".join(
     """
     for kind, column in COLUMNS.items()
 )
+
+
+# A receipt is bound by its event, which is sealed: nothing is added to what was purged afterwards,
+# and no tombstone is forged.
+UNBOUND_RECEIPTS = """
+    SELECT 'receipt ' || p.id, 'is not what its event says' FROM ledgers_purge p
+    WHERE NOT EXISTS (
+        SELECT FROM ledgers_event e WHERE e.kind = 'purge'
+          AND e.detail->>'receipt' = p.id::text
+          AND e.detail->>'sha256' = ledgers_purge_sha256(p.id))
+    UNION ALL
+    SELECT 'event ' || e.id, 'has no receipt' FROM ledgers_event e
+    WHERE e.kind = 'purge'
+      AND NOT EXISTS (SELECT FROM ledgers_purge p WHERE p.id::text = e.detail->>'receipt')
+    UNION ALL
+    SELECT 'run ' || r.run_id, 'was begun again after it was purged' FROM ledgers_run r
+    JOIN ledgers_runtombstone t ON t.run_id = r.run_id OR t.trigger_key = r.trigger_key
+    UNION ALL
+    SELECT 'delivery ' || d.delivery_id, 'was recorded again after it was purged'
+    FROM ledgers_delivery d JOIN ledgers_deliverytombstone t ON t.delivery_id = d.delivery_id
+"""
 
 
 def holds_anchor(anchor: Anchor) -> bool:

@@ -314,6 +314,22 @@ INVARIANTS: tuple[Invariant, ...] = (
         "every event, closed attempt and finding is in one seal, or waits for it",
         sealcheck.UNSEALED_ROWS,
     ),
+    Invariant(
+        "purges-have-their-receipts",
+        "what is purged is what its sealed receipt names, and is never begun again",
+        sealcheck.UNBOUND_RECEIPTS,
+    ),
+    Invariant(
+        "events-are-about-what-is-there",
+        "every event is about a step and an attempt that are there",
+        """
+        SELECT e.id, e.kind FROM ledgers_event e
+        WHERE e.step_id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM ledgers_step s WHERE s.id = e.step_id)
+           OR e.attempt_id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM ledgers_attempt a WHERE a.id = e.attempt_id)
+        """,
+    ),
 )
 
 

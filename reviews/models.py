@@ -20,6 +20,7 @@ PERMISSIONS = (
     ("operate_channels", "pause and resume channels, and hold everything"),
     ("edit_channels", "change channels and credentials, request what takes two people"),
     ("export_trail", "export the trail"),
+    ("purge", "remove records that are older than the policy"),
 )
 
 

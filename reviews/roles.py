@@ -37,6 +37,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         *SEES,
         "reviews.operate_channels",
         "reviews.edit_channels",
+        "reviews.purge",
     ),
     # Looks at everything and takes it away to be checked; changes nothing.
     "auditor": (*SEES, *CONTENTS, "reviews.export_trail"),

@@ -18,6 +18,7 @@ DROP FUNCTION ledgers_wait_for_seal;
 DROP FUNCTION ledgers_closed_waits_for_seal;
 DROP FUNCTION ledgers_leaves;
 DROP FUNCTION ledgers_texts;
+DROP FUNCTION ledgers_answer_sha256;
 """
 NUMBERS = models.BigIntegerField()
 

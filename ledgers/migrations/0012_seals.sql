@@ -38,6 +38,12 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledgers_seal
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON ledgers_seal
     FOR EACH STATEMENT EXECUTE FUNCTION ledgers_refuse_truncate();
 
+-- An answer that was erased is kept as its hash, so that its seal still holds.
+CREATE FUNCTION ledgers_answer_sha256(answer text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN answer ~ '^erased, sha256 [0-9a-f]{64}$' THEN right(answer, 64)
+        ELSE encode(sha256(convert_to(answer, 'UTF8')), 'hex') END
+$$;
+
 -- Each row in one spelling, whatever the session's settings: PostgreSQL's own text of jsonb, with
 -- moments in UTC. Only columns that no trigger lets change are in it, by names and not by the
 -- numbers of other rows. A delivery's identity is in the event that recorded it, a step's result
@@ -88,7 +94,7 @@ BEGIN
             'outcome', a.outcome, 'permanent', a.permanent, 'replayed', a.replayed,
             'late', a.late, 'retry_after_s', a.retry_after_s,
             'provider_message_id', a.provider_message_id,
-            'response_sha256', encode(sha256(convert_to(a.response, 'UTF8')), 'hex'),
+            'response_sha256', ledgers_answer_sha256(a.response),
             'error', a.error)::text
         FROM ledgers_attempt a JOIN ledgers_delivery d ON d.id = a.delivery_id
         WHERE a.id = ANY (ids) AND a.closed_at IS NOT NULL;
@@ -99,7 +105,7 @@ BEGIN
             'created_at', v.created_at, 'method', v.method, 'verdict', v.verdict,
             'searched', v.searched, 'why', v.why, 'covered_from', v.covered_from,
             'pages', v.pages, 'provider_message_id', v.provider_message_id,
-            'response_sha256', encode(sha256(convert_to(v.response, 'UTF8')), 'hex'),
+            'response_sha256', ledgers_answer_sha256(v.response),
             'seen_by', v.seen_by)::text
         FROM ledgers_evidence v JOIN ledgers_delivery d ON d.id = v.delivery_id
         WHERE v.id = ANY (ids);

@@ -27,14 +27,27 @@ class Event(models.Model):
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=30)
     run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="events")
+    # Step and attempt have no constraint in the database: without an index on them (which every
+    # event would pay for) a purge would read the whole trail for each row it removes. That they
+    # are there is an invariant.
     step = models.ForeignKey(
-        Step, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        Step,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     delivery = models.ForeignKey(
         Delivery, null=True, on_delete=models.PROTECT, related_name="events", db_index=False
     )
     attempt = models.ForeignKey(
-        Attempt, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        Attempt,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     from_status = models.CharField(max_length=12, blank=True)
     to_status = models.CharField(max_length=12, blank=True)

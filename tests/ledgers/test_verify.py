@@ -61,6 +61,12 @@ BREAKING: dict[str, tuple[S, str]] = {
     ),
     "seals-are-a-chain": (S.PENDING, "UPDATE ledgers_seal SET number = 2"),
     "sealed-rows-are-unchanged": (S.PENDING, "UPDATE ledgers_event SET actor = 'nobody'"),
+    "purges-have-their-receipts": (
+        S.PENDING,
+        """INSERT INTO ledgers_purge (at, actor, reason, policy_s, runs, events, attempts, evidence)
+        VALUES (now(), '', '', 0, '{}', '{}', '{}', '{}')""",
+    ),
+    "events-are-about-what-is-there": (S.SUBMITTING, "DELETE FROM ledgers_attempt"),
     "every-row-is-sealed-once": (S.PENDING, "DELETE FROM ledgers_unsealed"),
 }
 
