@@ -65,10 +65,10 @@ def judge(mark: Mark | None, here: Whereabouts, database: Database) -> Verdict:
         return Verdict(
             Finding.RESTORED, f"it is another instance: it was {remembered}, it is {now}"
         )
-    if mark is None or mark.instance != now or _outdated(mark, database):
+    if mark is None or mark.instance != now:
         return _unmarked(mark, database)
     if why := _older(mark, database):
-        return Verdict(Finding.RESTORED, f"it is older than it was: {why}")
+        return _unmarked(mark, database) if mark.epoch < database.epoch else _put_back(why)
     if mark.unsure_at is not None:
         return _unconfirmed(mark.unsure_at, database)
     if why := here.moved_from(mark.where):
@@ -76,9 +76,8 @@ def judge(mark: Mark | None, here: Whereabouts, database: Database) -> Verdict:
     return Verdict(Finding.KNOWN)
 
 
-def _outdated(mark: Mark, database: Database) -> bool:
-    """A restore was noticed since, by others. One that waits for a person's word may be of then."""
-    return mark.epoch < database.epoch and mark.unsure_at is None
+def _put_back(why: str) -> Verdict:
+    return Verdict(Finding.RESTORED, f"it is older than it was: {why}")
 
 
 def _older(mark: Mark, database: Database) -> str:
@@ -100,7 +99,10 @@ def _unconfirmed(since: datetime, database: Database) -> Verdict:
 
 
 def _unmarked(mark: Mark | None, database: Database) -> Verdict:
-    """Without a mark that is about this instance and epoch."""
+    """Without a mark that can be compared: of this instance, and of now.
+
+    One of an earlier epoch is of before a restore that was noticed, and may have known more.
+    """
     if database.empty:
         return Verdict(Finding.NEW)
     if mark is None:

@@ -217,6 +217,32 @@ told AS (
 SELECT id FROM told"""
 
 
+def unwind(rows: Versions, by: By, *, undo_s: float) -> set[int]:
+    """What a restore put in doubt counts as never sent in the time that it forgot.
+
+    What is on record stays: an attempt in doubt is in doubt all the same.
+
+    Args:
+        rows: which, as the person saw them.
+        by: who and why.
+        undo_s: seconds for which it may be taken back; no machine acts on it before.
+    """
+    return _changed(_UNWIND, _versions(rows) | {"undo_s": undo_s}, "unwind", by)
+
+
+_UNWIND = f"""
+WITH {_WANT},
+told AS (
+    UPDATE ledgers_delivery d
+    SET rewound_at = NULL, rewound_from = NULL, row_version = d.row_version + 1,
+        undo_until = clock_timestamp() + make_interval(secs => %(undo_s)s)
+    FROM w WHERE d.id = w.id AND d.row_version = w.version AND d.status = 'unknown'
+      AND d.rewound_at IS NOT NULL
+    RETURNING d.id, d.message_id, d.status, d.row_version, clock_timestamp() AS due_at
+),{_LOG},{_QUEUE.format(due="EXCLUDED.due_at")}
+SELECT id FROM told"""
+
+
 def _versions(rows: Versions) -> dict[str, Any]:
     return {"id": list(rows), "version": list(rows.values())}
 

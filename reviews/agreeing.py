@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 from reviews.kinds import Gate
 from reviews.wording import clock
 

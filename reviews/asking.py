@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from ledgers.models.trail import MAX_ACTOR
 from reviews.agreeing import Asked
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 from reviews.kinds import Gate, Stage
 from reviews.wording import clock
 

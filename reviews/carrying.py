@@ -22,7 +22,7 @@ from ledgers.models import Delivery
 from ledgers.moves import Change
 from ledgers.rulings import By
 from ledgers.states import DeliveryStatus
-from reviews.gates import Seen
+from reviews.judged import Seen
 from reviews.kinds import Kind
 from reviews.records import Decision
 
@@ -133,6 +133,11 @@ def _send_otherwise(order: Order) -> Fates:
     }
 
 
+def _release(order: Order) -> Fates:
+    done = rulings.unwind(order.versions, order.by, undo_s=order.undo_s)
+    return _done(done, "it goes out as it would have, when the undo is over")
+
+
 def _try_again(order: Order) -> Fates:
     due_at = order.now + timedelta(seconds=order.undo_s)
     changes = [
@@ -192,6 +197,7 @@ _CARRIERS: dict[Kind, Carrier] = {
     Kind.SEND_SAME_KEY: _send_again,
     Kind.SEND_AFTER_ABSENT: _send_again,
     Kind.SEND_OTHERWISE: _send_otherwise,
+    Kind.RELEASE: _release,
     Kind.TRY_AGAIN: _try_again,
     Kind.LEAVE: _leave,
     Kind.DISCARD: _leave,

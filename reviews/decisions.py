@@ -21,7 +21,7 @@ from reviews import agreeing, gates
 from reviews.agreeing import Answering
 from reviews.carrying import Fate, Order, carry
 from reviews.errors import NotAllowedError, VoidError
-from reviews.gates import Refusal, Seen
+from reviews.judged import Refusal, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
@@ -36,6 +36,9 @@ from reviews.wishes import Wish, answer_of, check, check_typing
 MOVED = "it moved since it was looked at"
 # Who has asked from a shell could approve with their own account: one person, and not two.
 NO_ACCOUNT = Refusal("who asks for what takes two people has an account", "a request as somebody")
+TOO_MANY = Refusal(
+    "these are more than this decision may be about", f"at most {gates.CAP} of them at a time"
+)
 WISHED = ("kind", "reason", "ticket", "note", "link", "look_at")
 LOOK = "a look at what it is now, and a new decision"
 
@@ -144,6 +147,7 @@ def _request(person: Person, wish: Wish, draft_id: int) -> Decision:
     refuse_unless(person.may(NEEDS[wish.kind].permission), lacks(NEEDS[wish.kind].permission))
     refuse_if(_not_a_draft(decision, person, now))
     rows = list(decision.rows.select_related("delivery"))
+    refuse_unless(len(rows) <= gates.cap_of(wish.kind), TOO_MANY)
     check_typing(wish, [row.delivery.destination for row in rows])
     _write_down(decision, wish, now)
     refuse_unless(decision.gate == Gate.ONE or person.user is not None, NO_ACCOUNT)

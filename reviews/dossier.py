@@ -12,8 +12,9 @@ from delivery.authority import allowed_by
 from delivery.consequences import if_left, if_sent_again
 from ledgers.models import Attempt, Delivery, Event, Evidence
 from reviews import gates
-from reviews.gates import Conduct, Seen, Verdict
+from reviews.gates import Verdict
 from reviews.hints import hint
+from reviews.judged import Conduct, Seen
 from reviews.kinds import NEEDS, Kind
 from reviews.people import Person
 from reviews.plainly import Boundary, Try, boundary, sentence

@@ -1,7 +1,7 @@
 """What can go wrong when people decide, one sentence per class."""
 
 from ledgers.errors import LedgerError
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 
 
 class NotAllowedError(LedgerError):

@@ -13,62 +13,18 @@ from delivery.next_move import Kind as Moves
 from delivery.next_move import NextMove, next_move
 from delivery.timing import after
 from ledgers.states import NOT_SENT, DeliveryStatus
-from reviews.kinds import Gate, Kind
+from reviews.judged import Conduct, Refusal, Seen
+from reviews.kinds import RISKY, Gate, Kind
 from reviews.wording import clock, duration
 
 EXPIRES_S = 3600.0  # from request to approval
 ALONE_WAIT_S = 600.0  # what replaces the second person
 DRAFT_S = 900.0  # for which a selection stays frozen
 CAP = 500  # deliveries in one decision
+RELEASE_CAP = 5_000  # ... to release after a restore, of one group and for one reason
 APPROVAL = "approval required"
 # Rules that stand for "it goes out", now or when what holds it is over.
 GOING = frozenset({"approved", "due", "held", "too-early", "earlier-part"})
-
-
-@dataclass(frozen=True, slots=True)
-class Conduct:
-    """The installation's own limits; times in seconds.
-
-    `asked_at`: the moment that evidence must be fresh at, where it is not now: who approves is
-    bound by the end of the request instead.
-    """
-
-    approvers: int = 2
-    undo_s: float = 30.0
-    evidence_s: float = 900.0
-    asked_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One delivery as a decision sees it.
-
-    `newest`: its newest generation. `leased_until`: while a worker holds it. `waiting`: the request
-    about it that waits for approval, in words.
-    """
-
-    id: int
-    name: str
-    version: int
-    status: DeliveryStatus
-    destination: str
-    facts: Facts
-    now: datetime
-    newest: int = 1
-    erased: bool = False
-    leased_until: datetime | None = None
-    waiting: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why not, and what would make it allowed."""
-
-    why: str
-    right: str
-
-    def __str__(self) -> str:
-        return f"{self.why}. Right would be: {self.right}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +51,14 @@ def judge(kind: Kind, seen: Seen, conduct: Conduct) -> Verdict:
 
 def gate_of(kind: Kind, conduct: Conduct) -> Gate:
     """Who must agree. What may make a second message takes a second person."""
-    if kind != Kind.SEND_OTHERWISE:
+    if kind not in RISKY:
         return Gate.ONE
     return Gate.TWO if conduct.approvers > 1 else Gate.ALONE
+
+
+def cap_of(kind: Kind) -> int:
+    """How many deliveries one decision may be about."""
+    return RELEASE_CAP if kind == Kind.RELEASE else CAP
 
 
 # --- What stands against a decision, each with what would make it right
@@ -261,6 +222,26 @@ def _was_sent(seen: Seen, conduct: Conduct) -> Refusal | None:
     return Refusal("nothing was ever sent by us", "cancel it if somebody else has told them")
 
 
+def _is_rewound(seen: Seen, conduct: Conduct) -> Refusal | None:
+    del conduct
+    if seen.facts.rewound:
+        return None
+    return Refusal("no restore has put it in doubt", _INSTEAD[seen.status])
+
+
+def _searched_since(seen: Seen, conduct: Conduct) -> Refusal | None:
+    """Where a destination can be searched, that comes first; and it must have been late enough."""
+    del conduct
+    settled, last = seen.facts.settled_at(seen.facts.generation), _last_look(seen)
+    if not seen.facts.policy.can_look_up or (last and settled and last >= settled):
+        return None
+    at = f", from {clock(settled, seen.now)} on" if settled else ""
+    return Refusal(
+        "its destination has not been searched since the restore",
+        f"a search by a worker{at}, or: look again",
+    )
+
+
 def _open_or_absent(seen: Seen, conduct: Conduct) -> Refusal | None:
     """Leaving is for what may have arrived, or was shown absent; what is only owed is cancelled."""
     if seen.status == DeliveryStatus.PENDING and not seen.facts.resolved_by_absence:
@@ -293,6 +274,10 @@ CHECKS: dict[Kind, tuple[Check, ...]] = {
         *SENDING, _stands(S.UNKNOWN), _is_newest, _not_withdrawn, _has_content, _no_better_way,
         _looked_lately,
     ),
+    Kind.RELEASE: (
+        *SENDING, _stands(S.UNKNOWN), _is_rewound, _is_newest, _not_withdrawn, _has_content,
+        _searched_since,
+    ),
     Kind.TRY_AGAIN: (*SENDING, _stands(S.FAILED, S.EXPIRED), _is_newest, _has_content),
     Kind.LEAVE: (_unclaimed, _open_or_absent, _not_decided_so("leave")),
     Kind.DISCARD: (_stands(S.EXPIRED), _not_decided_so("leave")),
@@ -314,6 +299,8 @@ def foresee(kind: Kind, seen: Seen, conduct: Conduct) -> NextMove:
 
 def _decided(kind: Kind, seen: Seen) -> Facts:
     facts = seen.facts
+    if kind == Kind.RELEASE:
+        return replace(facts, rewound_at=None, rewound_from=None)
     late = facts.not_after is not None and facts.not_after < seen.now
     decided = replace(
         facts,
@@ -346,5 +333,5 @@ def _changes_something(kind: Kind) -> Check:
 
 GOES = frozenset(
     {Kind.SEND_SAME_KEY, Kind.SEND_AFTER_ABSENT, Kind.SEND_OTHERWISE, Kind.TRY_AGAIN,
-     Kind.APPROVE_TRY}
+     Kind.RELEASE, Kind.APPROVE_TRY}
 )  # fmt: skip

@@ -12,6 +12,7 @@ _HINTS = {
     Kind.SEND_SAME_KEY: "once more under the same key, which the provider recognises",
     Kind.SEND_AFTER_ABSENT: "once more, since the earlier one did not arrive",
     Kind.SEND_OTHERWISE: "under a new key and with a mark: people may get it twice",
+    Kind.RELEASE: "a restore put it in doubt, and you know that it was not sent; it goes out",
     Kind.TRY_AGAIN: "it is known not to have been sent",
     Kind.LEAVE: "it stays as it is and asks nobody any more; a later decision may still send it",
     Kind.DISCARD: "it stays expired, and counts as decided",

@@ -12,6 +12,7 @@ class Kind(models.TextChoices):
     SEND_SAME_KEY = "send_same_key", "send again, with the same key"
     SEND_AFTER_ABSENT = "send_after_absent", "send again, a complete search found nothing"
     SEND_OTHERWISE = "send_otherwise", "send again, although it may have arrived"
+    RELEASE = "release", "release, it was not sent"
     TRY_AGAIN = "try_again", "try again"
     LEAVE = "leave", "leave undelivered"
     DISCARD = "discard", "discard expired"
@@ -44,6 +45,8 @@ NEEDS: dict[Kind, Needs] = {
     Kind.SEND_SAME_KEY: Needs(sends=True),
     Kind.SEND_AFTER_ABSENT: Needs(sends=True),
     Kind.SEND_OTHERWISE: Needs(sends=True, note=True),
+    # After a restore: what was forgotten did not include a send of it, somebody knows.
+    Kind.RELEASE: Needs(sends=True, note=True),
     Kind.TRY_AGAIN: Needs(sends=True),
     Kind.LEAVE: Needs(),
     Kind.DISCARD: Needs(),
@@ -53,6 +56,10 @@ NEEDS: dict[Kind, Needs] = {
     Kind.APPROVE_TRY: Needs("approve", sends=True),
     Kind.REFUSE_TRY: Needs("approve", bound=False),
 }
+
+
+# What may make a second message, if who decides is wrong.
+RISKY = frozenset({Kind.SEND_OTHERWISE, Kind.RELEASE})
 
 
 class Gate(models.TextChoices):

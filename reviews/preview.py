@@ -8,8 +8,9 @@ from ledgers.models import Delivery
 from ledgers.states import NOT_SENT, DeliveryStatus
 from reviews import agreeing, gates
 from reviews.dossier import Option, options
-from reviews.gates import Seen, Verdict
+from reviews.gates import Verdict
 from reviews.hints import hint, needing_a_sighting
+from reviews.judged import Conduct, Seen
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.people import Person
 from reviews.records import DecidedRow, Decision
@@ -27,6 +28,8 @@ MEANS = {
     " did not arrive.",
     Kind.SEND_OTHERWISE: "A new generation goes out under a key of its own, with a visible mark"
     " where the channel shows text. People may get it twice. The earlier one is never sent again.",
+    Kind.RELEASE: "It counts as never sent, on your evidence, and goes out as it would have. If the"
+    " restore did forget a send of it, and no key protects it, people get it twice.",
     Kind.TRY_AGAIN: "It goes out once more. It is known not to have been sent.",
     Kind.LEAVE: "It stays as it is, and no machine sends it any more.",
     Kind.DISCARD: "It stays expired, and counts as decided.",
@@ -115,7 +118,7 @@ def preview(decision: Decision, person: Person) -> Preview:
 
 
 def _line(
-    row: DecidedRow, seen: Seen, kind: Kind | None, limits: gates.Conduct, decision: Decision
+    row: DecidedRow, seen: Seen, kind: Kind | None, limits: Conduct, decision: Decision
 ) -> Line:
     if decision.stage not in {Stage.DRAFT, Stage.REQUESTED}:
         return Line(row, row.delivery, seen, _came_to(row, kind), row.result != "skipped")
@@ -135,7 +138,7 @@ def _came_to(row: DecidedRow, kind: Kind | None) -> str:
     return row.why
 
 
-def _choices(lines: list[Line], person: Person, limits: gates.Conduct) -> tuple[Choice, ...]:
+def _choices(lines: list[Line], person: Person, limits: Conduct) -> tuple[Choice, ...]:
     """Each kind, with the number of rows that it fits; the first refusal says why not."""
     judged: list[tuple[Option, ...]] = [options(line.seen, limits, person) for line in lines]
     statuses = {line.seen.status for line in lines}

@@ -26,7 +26,7 @@ from reviews import agreeing, gates
 from reviews.agreeing import Answering
 from reviews.asking import MAX_REASON
 from reviews.errors import NotAllowedError, VoidError
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 from reviews.kinds import Gate, Stage
 from reviews.people import Person
 from reviews.proposal_events import note_refusal, tell

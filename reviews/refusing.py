@@ -1,7 +1,7 @@
 """Saying no in the middle of something: nothing of it stays, and the trail keeps the no."""
 
 from reviews.errors import NotAllowedError
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 
 
 def refuse_unless(holds: bool, refusal: Refusal) -> None:  # noqa: FBT001  reads as a sentence

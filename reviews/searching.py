@@ -19,7 +19,7 @@ from delivery.ways import Ways
 from ledgers.states import DeliveryStatus
 from reviews import gates
 from reviews.errors import NotAllowedError
-from reviews.gates import Conduct, Refusal, Seen
+from reviews.judged import Conduct, Refusal, Seen
 from reviews.wording import clock
 
 EVERY_S = 30  # one look per delivery in so many seconds

@@ -8,7 +8,7 @@ from django.db import connection
 
 from delivery.history import Case, read
 from delivery.ways import Ways
-from reviews.gates import Conduct, Seen
+from reviews.judged import Conduct, Seen
 from reviews.kinds import Kind
 
 

@@ -13,19 +13,22 @@ from reviews.people import Person
 from reviews.records import DecidedRow, Decision
 
 
-def select(person: Person, versions: Mapping[int, int], about: str = "") -> Decision:
+def select(
+    person: Person, versions: Mapping[int, int], about: str = "", cap: int = gates.CAP
+) -> Decision:
     """Freeze a list of deliveries as they were seen, to be looked at and decided about.
 
     Args:
         person: who selects; only they can ask for a decision about it.
         versions: the rows' versions that they saw, by id.
         about: why they belong together.
+        cap: how many there may be.
 
     Raises:
         InvalidInputError: none, or more than a decision may be about.
     """
-    if not 1 <= len(versions) <= gates.CAP:
-        right = f"1 to {gates.CAP} in one decision"
+    if not 1 <= len(versions) <= cap:
+        right = f"1 to {cap} in one decision"
         raise InvalidInputError("deliveries", f"are {len(versions)}", right)
     with transaction.atomic():
         draft = Decision.objects.create(

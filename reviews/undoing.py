@@ -1,8 +1,10 @@
 """Taking a decision back while nothing has left because of it."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from ledgers import evidence, moves, rulings
+from ledgers.clock import database_now
 from ledgers.errors import LostWriteError
 from ledgers.moves import Change, Held
 from ledgers.rulings import Before, By
@@ -12,6 +14,7 @@ from reviews.kinds import Kind
 from reviews.records import DecidedRow
 
 UNDONE = "undone"
+_UNSENT = (DeliveryStatus.PENDING, DeliveryStatus.UNKNOWN)
 
 
 def take_back(kind: Kind, rows: Sequence[DecidedRow], by: By) -> set[int]:
@@ -72,6 +75,14 @@ def _remove_generation(rows: Sequence[DecidedRow], by: By) -> set[int]:
     return {made[pk].pk for pk in taken}
 
 
+def _rewind(rows: Sequence[DecidedRow], by: By) -> set[int]:
+    """What was released is in doubt again: until its undo is over no machine sends it."""
+    held = moves.hold(row.delivery_id for row in rows)
+    open_ones = [one for one in held.values() if one.status in _UNSENT]
+    done = moves.rewind([replace(_undone(one, by), due_at=database_now()) for one in open_ones])
+    return {row.pk for row in rows if row.delivery_id in done}
+
+
 def _check_all(done: set[int], wanted: Collection[int]) -> None:
     """What was in time and is held can be restored, unless a statement of it was lost."""
     if done != set(wanted):
@@ -93,4 +104,5 @@ def _undone(row: Held, by: By) -> Change:
 _WAYS: dict[Kind, Callable[[Sequence[DecidedRow], By], set[int]]] = {
     Kind.TRY_AGAIN: _restore_ended,
     Kind.SEND_OTHERWISE: _remove_generation,
+    Kind.RELEASE: _rewind,
 }

@@ -9,7 +9,7 @@ from ledgers.canonical import check_text, sha256
 from reviews import agreeing
 from reviews.asking import MAX_REASON
 from reviews.errors import NotAllowedError
-from reviews.kinds import NEEDS, Kind
+from reviews.kinds import NEEDS, RISKY, Kind
 from reviews.records import Decision
 
 LIMITS = {"reason": MAX_REASON, "note": MAX_REASON, "link": 1000, "ticket": 200}
@@ -116,7 +116,7 @@ def check_typing(wish: Wish, destinations: Sequence[str]) -> None:
     Raises:
         NotAllowedError: it was not typed.
     """
-    if wish.kind != Kind.SEND_OTHERWISE:
+    if wish.kind not in RISKY:
         return
     refusal = agreeing.typing_refused(agreeing.expected_typing(list(destinations)), wish.typed)
     if refusal is not None:

@@ -154,6 +154,12 @@ class Delivery(models.Model):
                 name="delivery_asked",
                 condition=models.Q(status="pending", next_attempt_at__isnull=True),
             ),
+            # What a restore put in doubt, by channel and in groups. Empty without one.
+            models.Index(
+                fields=("id",),
+                name="delivery_rewound",
+                condition=models.Q(rewound_at__isnull=False),
+            ),
             # Look-up of a receipt or of a provider's id by the operator.
             models.Index(
                 fields=("provider_message_id",),

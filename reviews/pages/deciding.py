@@ -14,7 +14,7 @@ from ledgers.errors import InvalidValueError
 from reviews import decisions, gates, wishes
 from reviews.agreeing import typing_refused
 from reviews.errors import NotAllowedError
-from reviews.gates import Refusal
+from reviews.judged import Refusal
 from reviews.kinds import NEEDS, Gate, Kind, Stage
 from reviews.pages.registry import PAGES, may, page
 from reviews.pages.shown import fragment, show

@@ -17,10 +17,9 @@ from tests.delivery.senders import Desk
 from tests.factories import make_channel
 from tests.restore import sites
 from tests.restore.sites import Site
+from tests.reviews.conftest import alice, bob
 
-__all__ = ["desk", "recipient", "recipient_process"]
-
-__all__ = ["desk", "recipient", "recipient_process"]
+__all__ = ["alice", "bob", "desk", "recipient", "recipient_process"]
 
 
 @pytest.fixture

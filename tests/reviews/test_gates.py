@@ -13,7 +13,8 @@ from delivery.next_move import next_move
 from ledgers.states import DeliveryStatus as S
 from reviews import agreeing, gates
 from reviews.agreeing import Answering, Asked
-from reviews.gates import Conduct, Seen, judge
+from reviews.gates import judge
+from reviews.judged import Conduct, Seen
 from reviews.kinds import Gate, Kind
 from reviews.searching import look_refused
 from tests.rules.scenarios import BASE

@@ -37,6 +37,8 @@ class Command(LedgerCommand):
           send_after_absent  send again, a complete search found nothing  (--reason)
           send_otherwise     send again, although it may have arrived; two people
                              (--reason --note --typed DESTINATION, or how many)
+          release            after a restore: it was not sent in the time that was lost; two
+                             people (--reason --note --typed DESTINATION, or how many)
           try_again          failed or expired: known not to have been sent  (--reason)
           leave, discard     leave undelivered; discard expired  (--reason)
           look_again         search the destination at --at
