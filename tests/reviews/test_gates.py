@@ -195,7 +195,9 @@ def test_what_is_allowed_to_send_is_sent_by_the_workers_own_rules(name: str, kin
 
 
 def test_only_what_may_make_a_second_message_takes_two_people() -> None:
-    assert {k for k in Kind if gates.gate_of(k, CONDUCT) == Gate.TWO} == {Kind.SEND_OTHERWISE}
+    two = {k for k in Kind if gates.gate_of(k, CONDUCT) == Gate.TWO}
+
+    assert two == {Kind.SEND_OTHERWISE, Kind.RELEASE}
     alone = replace(CONDUCT, approvers=1)
     assert gates.gate_of(Kind.SEND_OTHERWISE, alone) == Gate.ALONE
 
