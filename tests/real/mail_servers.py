@@ -108,6 +108,7 @@ smtpd_sasl_auth_enable = yes
 smtpd_sasl_type = dovecot
 smtpd_sasl_path = {folder}/run/auth-postfix
 message_size_limit = 2000000
+smtpd_error_sleep_time = 0
 """
     )
     services = {
@@ -151,6 +152,7 @@ mail_gid = {owner.pw_gid}
 default_login_user = dovenull
 default_internal_user = dovecot
 auth_mechanisms = plain login
+auth_failure_delay = 0
 passdb {{
   driver = static
   args = password={PASSWORD}
@@ -183,6 +185,9 @@ service stats {{
 }}
 service anvil {{
   chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 """
     )

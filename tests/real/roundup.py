@@ -93,6 +93,8 @@ def _configure(server: Roundup) -> None:
         "debug": f"{server.folder}/mail.log",
         "csrf_enforce_header_host": "no",
         "api_failed_login_limit": "0",
+        # Each request signs in; the usual two million take most of a second.
+        "password_pbkdf2_default_rounds": "1000",
     }
     file = server.folder / "config.ini"
     text = file.read_text()

@@ -18,6 +18,7 @@ PER_PAGE = 20
 
 _SETTINGS = """from .dev import *
 DEBUG = False
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CACHES["st_rate_limit"] = {
     "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
     "LOCATION": os.path.join(BASE_DIR, "limits"),
@@ -25,6 +26,10 @@ CACHES["st_rate_limit"] = {
 }
 """
 _SEED = f"""
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+call_command("createcachetable", verbosity=0)
+
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 from spirit.category.models import Category
@@ -88,13 +93,8 @@ def spirit(folder: Path) -> Iterator[Spirit]:
     path = f"{binaries}:{os.environ['PATH']}"
     _run("spirit", "startproject", "lab", folder=folder, path=path)
     (server.folder / "lab" / "settings" / "lab.py").write_text(_SETTINGS)
-    manage = ("python", "manage.py")
-    for command in (
-        ("migrate", "-v", "0"),
-        ("createcachetable",),
-        ("shell", "-v", "0", "-c", _SEED),
-    ):
-        _run(*manage, *command, folder=server.folder, path=path)
+    seed = ("shell", "-v", "0", "-c", _SEED)
+    _run("python", "manage.py", *seed, folder=server.folder, path=path)
     output = folder / "spirit.out"
     address = f"127.0.0.1:{server.port}"
     with running(
