@@ -16,11 +16,11 @@ from ledgers.models import Channel, Credential
 
 LONGEST_S = 86_400.0
 # When the watch complains.
-WATCHED = ("grace_s", "period_s", "expected_every_s")
+WATCHED = ("grace_s", "period_s", "expected_every_s", "probe_every_s")
 # Fields that the form declares itself: Django then forgets the model's defaults.
 DECLARED = (
     "settings", "deadline_s", "margin_s", "lease_s", "retry_schedule", "look_up_schedule",
-    *WATCHED,
+    *WATCHED, "probe_to",
 )  # fmt: skip
 ATTEMPTS = (
     "After so many attempts that are known not to have been accepted it is failed, and a person"
@@ -124,6 +124,19 @@ class ChannelForm(forms.ModelForm):
         least=0,
         max_value=400 * LONGEST_S,
         required=False,
+    )
+    probe_to = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="Probe to",
+        help_text=(
+            "A synthetic message goes there now and then, all the way, and is looked for: name a"
+            " destination where it disturbs nobody, such as a mailbox or a room of its own. Empty:"
+            " none is sent."
+        ),
+    )
+    probe_every_s = _seconds(
+        "Probe every", "How often.", least=60, max_value=30 * LONGEST_S, required=False
     )
     retry_schedule = _schedule("Pauses after attempts that are known not to have been accepted.")
     look_up_schedule = _schedule("When to search after an attempt that may have been accepted.")

@@ -157,6 +157,26 @@ class ChannelMeter(models.Model):
         return f"{self.tokens:.1f} tokens"
 
 
+class Probe(models.Model):
+    """The last probe of a channel; see `delivery.probing`."""
+
+    channel = models.OneToOneField(
+        Channel, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    run_id = models.CharField(max_length=200, blank=True)
+    # Its identity, and no foreign key: retention may take the row away.
+    delivery_id = models.UUIDField(null=True)
+    recorded_at = models.DateTimeField(null=True)
+    looked_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    # When the oldest was recorded since one was seen at its destination.
+    unseen_since = models.DateTimeField(null=True)
+    said = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return self.run_id
+
+
 class Watch(models.Model):
     """The one row that watches take in turn: whoever holds it writes the alarms."""
 

@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from delivery.authority import allowed_by
 from delivery.channels.registry import adapter_class, adapter_for
-from delivery.errors import UnknownAdapterError
+from delivery.errors import BadContentError, BadDestinationError, UnknownAdapterError
+from delivery.silence import PROBE_TEXT
 from delivery.timing import JITTER
 from ledgers.models import Channel
 from ledgers.outbox import LONGEST_LEASE_S
 
+LEAST_S = {"grace_s": 1, "period_s": 10, "expected_every_s": 0, "probe_every_s": 60}
 LONGEST_PAUSE_S = 31_536_000.0  # a year; much more would be no moment on any clock
 
 
@@ -35,7 +38,7 @@ def complaints(channel: Channel) -> list[Complaint]:
         *_watched(channel),
     ]
     if not found:
-        found.extend(_against_declaration(channel))
+        found.extend([*_against_declaration(channel), *_probed(channel)])
     return found
 
 
@@ -99,7 +102,7 @@ def _rate(channel: Channel) -> Iterator[Complaint]:
 
 def _watched(channel: Channel) -> Iterator[Complaint]:
     """When the watch complains: a time that is none would be an alarm that never comes."""
-    for field, least in (("grace_s", 1), ("period_s", 10), ("expected_every_s", 0)):
+    for field, least in LEAST_S.items():
         seconds = getattr(channel, field)
         if not least <= seconds <= 400 * LONGEST_LEASE_S:  # NaN is not
             hint = f"Write seconds, from {least} on."
@@ -112,6 +115,22 @@ def _watched(channel: Channel) -> Iterator[Complaint]:
             f" {channel.grace_s:g} s",
             "Nothing can come through before it may be due: set it above the grace.",
         )
+
+
+def _probed(channel: Channel) -> Iterator[Complaint]:
+    """A probe that could not be recorded would be an alarm about nothing."""
+    if not channel.probe_to:
+        return
+    adapter, hint = adapter_for(channel), "Name a destination of this channel, or leave it empty."
+    try:
+        there = adapter.normalise(channel.probe_to)
+        adapter.check_content(PROBE_TEXT)
+    except (BadDestinationError, BadContentError) as error:
+        yield Complaint("delivery.E018", "probe_to", str(error), hint)
+        return
+    if allowed_by(there, channel.credential.destination_rules) is None:
+        text = "no destination rule of its credential allows it"
+        yield Complaint("delivery.E018", "probe_to", text, hint)
 
 
 def _schedules(channel: Channel) -> Iterator[Complaint]:

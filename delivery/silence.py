@@ -8,8 +8,9 @@ PERIOD_S = 1_800.0
 SILENT_S = 90.0
 # Unknown for so long, a delivery needs a person: machines have looked for it by then.
 UNKNOWN_LATE_S = 300
-# What a look out for silence is about, and no message of anybody's: see `delivery.probe`.
+# What a look out for silence is about, and no message of anybody's: see `delivery.probing`.
 PROBE = "counterfoil-probe"
+PROBE_TEXT = "Counterfoil probe: nothing to do. It shows that messages arrive."
 
 # Channels on which nobody but a machine keeps anything waiting. What a person holds is late by
 # their word, and what is practised wakes nobody. The channel is `c`.

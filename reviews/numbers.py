@@ -5,6 +5,8 @@ from datetime import datetime
 
 from django.db import connection
 
+from delivery.silence import PROBE
+
 COUNTED = 1_000
 RECENT = 200  # messages of a channel among which its last success is looked for
 
@@ -52,7 +54,8 @@ CROSS JOIN LATERAL (
 ) o
 CROSS JOIN LATERAL (
     SELECT count(*) > 0 AS used, max(d.acknowledged_at) AS last_success FROM (
-        SELECT id FROM ledgers_message WHERE channel_id = c.id ORDER BY id DESC LIMIT %(recent)s) m
+        SELECT id FROM ledgers_message WHERE channel_id = c.id AND name <> %(probe)s
+        ORDER BY id DESC LIMIT %(recent)s) m
     JOIN ledgers_delivery d ON d.message_id = m.id
 ) r"""
 
@@ -60,5 +63,5 @@ CROSS JOIN LATERAL (
 def per_channel() -> dict[int, ChannelNumbers]:
     """The numbers of every channel, by its id."""
     with connection.cursor() as cursor:
-        cursor.execute(_PER_CHANNEL, {"counted": COUNTED, "recent": RECENT})
+        cursor.execute(_PER_CHANNEL, {"counted": COUNTED, "recent": RECENT, "probe": PROBE})
         return {row[0]: ChannelNumbers(*row) for row in cursor.fetchall()}

@@ -96,6 +96,8 @@ CHANNEL: Mapping[str, Judge] = {
     "grace_s": _free,
     "period_s": _free,
     "expected_every_s": _free,
+    "probe_to": _unless("", "a machine sends probes there by itself"),
+    "probe_every_s": _lowered("a machine sends probes more often"),
     "for_testing": _turned(on=True, why="crash drills may send through it"),
 }
 SETTINGS: Mapping[str, Judge] = {

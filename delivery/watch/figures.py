@@ -33,6 +33,20 @@ class Reports:
 
 
 @dataclass(frozen=True, slots=True)
+class Probed:
+    """The probes of a channel. `unseen_since`: when the oldest was recorded since one was seen.
+
+    `said`: what became of the last one, in words.
+    """
+
+    every_s: float
+    recorded_at: datetime | None = None
+    unseen_since: datetime | None = None
+    seen_at: datetime | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelFigures:
     """One channel that is not for testing: practice wakes nobody.
 
@@ -73,6 +87,7 @@ class ChannelFigures:
     expired: Some = NONE
     disputed: Some = NONE
     reports: Reports = Reports()
+    probe: Probed | None = None
 
 
 @dataclass(frozen=True, slots=True)

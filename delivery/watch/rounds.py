@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.db import Error as DatabaseTrouble
 
+from delivery.probing.seeing import look_for_all
+from delivery.probing.sending import record_due
 from delivery.watch import ways
 from delivery.watch.bounded import bounded
 from delivery.watch.checks import DATABASE, Finding, State, database_fails, findings, worst
@@ -123,6 +125,7 @@ class Pusher:
         configured = ways.configured()
         told: list[Told] = []
         if seen.has_database:
+            _probe()
             try:
                 told += self._through(Ledger(), seen.in_ledger, seen.at, configured)
             except Exception as error:  # such as: it can be read, and not be written
@@ -154,6 +157,15 @@ class Pusher:
         # All at once: a mail server that hangs holds up no webhook, and no lease ends in a queue.
         with ThreadPoolExecutor(len(turns)) as pool:
             return list(pool.map(lambda turn: _tell(keeper, by_name[turn.way], turn), turns))
+
+
+def _probe() -> None:
+    """Record the probes whose turn has come, and look for those that were accepted."""
+    try:
+        bounded(LOOK_LIMIT_S, record_due, "probe")
+        bounded(LOOK_LIMIT_S, look_for_all, "probe")
+    except Exception:  # an alarm is told all the same, about the probes too
+        logger.exception("probing failed")
 
 
 def _kept_and_taken(

@@ -147,6 +147,11 @@ class Channel(models.Model):
     period_s = models.FloatField(default=1800, db_default=1800, validators=[MinValueValidator(10)])
     # 0: nothing was promised.
     expected_every_s = models.FloatField(default=0, db_default=0, validators=[MinValueValidator(0)])
+    # Where a synthetic message goes, and how often, in seconds; empty: none is sent.
+    probe_to = models.CharField(max_length=1000, blank=True, default="", db_default="")
+    probe_every_s = models.FloatField(
+        default=3600, db_default=3600, validators=[MinValueValidator(60)]
+    )
     created_at = models.DateTimeField(db_default=Now())
     # Raised by a trigger with every change but a pause, whoever makes it.
     row_version = models.PositiveIntegerField(default=1, editable=False)

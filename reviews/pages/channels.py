@@ -7,7 +7,7 @@ from django.http.response import HttpResponseBase
 
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.editing import Settings, what
-from delivery.models import CredentialHold
+from delivery.models import CredentialHold, Probe
 from delivery.reported import standing_of
 from delivery.switches import HELD, PAUSED
 from ledgers.clock import database_now
@@ -55,6 +55,7 @@ def channel(request: HttpRequest, slug: str) -> HttpResponseBase:
         "numbers": per_channel().get(row.pk),
         "foresight": foresee([row.pk], PAUSED) if row.paused_at else None,
         "receipts": standing_of(row),
+        "probe": Probe.objects.filter(channel=row).first(),
         "holds": CredentialHold.objects.filter(channel=row),
         "waiting": waiting_for(row),
         "events": history_of(row),

@@ -33,6 +33,7 @@ GROUPS: dict[type[Settings], Sequence[tuple[str, Sequence[str]]]] = {
         ("Tries and searches", ("retry_schedule", "max_attempts", "look_up_schedule")),
         ("Limits", ("concurrency", "rate_per_s")),
         ("When the watch complains", ("grace_s", "period_s", "expected_every_s")),
+        ("Probes", ("probe_to", "probe_every_s")),
         ("Rules", ("resend_after_absent", "requires_approval", "for_testing")),
     ),
     Credential: (

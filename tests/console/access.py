@@ -46,6 +46,8 @@ CHANNEL: dict[str, Any] = {
     "grace_s": "60",
     "period_s": "1800",
     "expected_every_s": "0",
+    "probe_to": "",
+    "probe_every_s": "3600",
 }
 CREDENTIAL: dict[str, Any] = {
     "name": "alerts-key",

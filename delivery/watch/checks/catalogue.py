@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from delivery.watch.checks import moving, people, whole, working
+from delivery.watch.checks import moving, people, probes, whole, working
 from delivery.watch.checks.finding import Check, Finding, State
 from delivery.watch.figures import Figures
 
@@ -83,6 +83,14 @@ CHECKS: tuple[Check, ...] = (
         " Nothing is lost: it waits.",
         "Read on the channel's page what holds its deliveries and what the last attempts came to;"
         " see whether its agents run.",
+        "admin:overview", anchor="ways",
+    ),
+    Check(
+        "probe", probes.probes_arrive, "probes that are not seen",
+        "A synthetic message went the way of every other one and is not at its destination. Real"
+        " ones may not arrive, either.",
+        "Read on the run of the last probe what became of it. Where the destination cannot be"
+        " searched from here, see that the watch has the channel's secret.",
         "admin:overview", anchor="ways",
     ),
     Check(

@@ -118,10 +118,10 @@ def _owed_in_vain(figures: Figures, one: ChannelFigures) -> Finding:
     )
     owed_s = age_s(figures.now, one.waiting_since)
     text = f"{said}, and something has been owed for {seconds(owed_s)}."
-    return Finding("success", one.slug, state, text, quiet_from, _explained(figures, one))
+    return Finding("success", one.slug, state, text, quiet_from, explained(figures, one))
 
 
-def _explained(figures: Figures, one: ChannelFigures) -> str:
+def explained(figures: Figures, one: ChannelFigures) -> str:
     """What already says why nothing goes through; it is not told twice."""
     if why := _nobody_works(figures, one.grace_s):
         return why
@@ -141,4 +141,4 @@ def _promised_in_vain(figures: Figures, one: ChannelFigures) -> Finding:
         f"Nothing has{never} been delivered on channel {name} for {seconds(quiet_s)}, and something"
         f" is expected every {seconds(every)}."
     )
-    return Finding("success", one.slug, state, text, last, _explained(figures, one))
+    return Finding("success", one.slug, state, text, last, explained(figures, one))

@@ -3,6 +3,7 @@
 whole       the installation, and what is unknown, overdue or refused, per channel
 flow        per channel: what waits, what holds it, what is stuck, and the last success
 ended       per channel: what failed, expired or is disputed, and nobody has decided about
+probes      per channel that asked for them: the last one, and since when none was seen
 reports     per channel: what its provider accepted and never reported
 workers     process starts, and what each left in doubt
 ledgers     what the two ledgers and the queue owe each other
@@ -13,7 +14,17 @@ elsewhere   other databases that agents and workers of this host use
 from dataclasses import replace
 
 from delivery.watch.figures import Figures
-from delivery.watch.reading import cluster, elsewhere, ended, flow, ledgers, reports, whole, workers
+from delivery.watch.reading import (
+    cluster,
+    elsewhere,
+    ended,
+    flow,
+    ledgers,
+    probes,
+    reports,
+    whole,
+    workers,
+)
 
 
 def read_figures() -> Figures:
@@ -24,7 +35,7 @@ def read_figures() -> Figures:
         LookupError: it holds no installation.
     """
     figures, channels = whole.read()
-    for more in (flow.read(), ended.read(), reports.read()):
+    for more in (flow.read(), ended.read(), reports.read(), probes.read()):
         channels = {pk: replace(one, **more.get(pk, {})) for pk, one in channels.items()}
     return replace(
         figures,

@@ -28,6 +28,7 @@ LEFT JOIN LATERAL (
         FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
         JOIN ledgers_message m ON m.id = d.message_id
         WHERE o.channel_id = c.id AND d.status IN ('pending', 'submitting')
+            AND m.name <> %(probe)s
             AND {LEFT_TO_MACHINES} AND NOT ({UNAPPROVED})
         ORDER BY o.due_at LIMIT {SAMPLED}) AS first_due
 ) s ON true
