@@ -13,6 +13,7 @@ from delivery.errors import HeldBackError
 from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
+from tests.real.ledger import channel_to, later, send
 from tests.real.mail_servers import AGENT, ARCHIVE, CERTIFICATES, PASSWORD, MailServers
 from tests.real.replies import Loss, losing_replies
 
@@ -257,3 +258,21 @@ def test_introspection_signs_in_and_names_the_account(lab: Lab) -> None:
     assert (right.identity, right.why) == ("agent", "")
     assert "535" in wrong.why
     assert (wrong.identity, wrong.refused) == ("", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_settles_a_lost_reply_by_the_archive_without_a_second_mail(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with losing_replies(lab.servers.smtp, "close", times=1) as port:
+        channel_to(monkeypatch, "email", "", **{**lab.settings, "port": port})
+        row = send("ops+ledger@lab.test")
+        lab.token = row.recognizer
+        before = row.status, lab.count(ARCHIVE)
+
+        settled = later(row)
+
+    assert before == ("unknown", 1)
+    assert settled == ("delivered", ["ambiguous"])
+    assert row.evidence.get().verdict == "found"
+    assert lab.count(ARCHIVE) == 1

@@ -12,6 +12,7 @@ from delivery.channels.secrets import fingerprint
 from delivery.outcomes import Accepted, Ambiguous, Deferred, NotSent, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
+from tests.real.ledger import channel_to, later, send
 from tests.real.replies import Loss, losing_replies
 from tests.real.spirit import PASSWORD, PER_PAGE, Spirit
 
@@ -239,3 +240,22 @@ def test_introspection_names_who_is_signed_in(lab: Lab) -> None:
 
     assert lab.user in right.identity
     assert (wrong.identity, wrong.refused) == ("", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_settles_a_lost_reply_by_the_topic_without_a_second_comment(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with losing_replies(lab.server.port, "reset", b"Location: /comment/", times=1) as port:
+        url = f"http://127.0.0.1:{port}"
+        channel_to(monkeypatch, "forum", PASSWORD, base_url=url, username=lab.user)
+        row = send(str(lab.topic))
+        lab.token = row.recognizer
+        before = row.status, len(lab.comments)
+
+        settled = later(row)
+
+    assert before == ("unknown", 1)
+    assert settled == ("delivered", ["ambiguous"])
+    assert row.evidence.get().method == "surface_scan"
+    assert len(lab.comments) == 1

@@ -11,6 +11,7 @@ from delivery.channels.roundup import RoundupAdapter
 from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from delivery.timing import boottime
 from tests.channels.notebook import Notebook
+from tests.real.ledger import channel_to, later, send
 from tests.real.replies import Loss, losing_replies
 from tests.real.roundup import AGENT, PASSWORD, STRANGER, Roundup
 
@@ -182,3 +183,22 @@ def test_introspection_names_the_user(lab: Lab) -> None:
     assert (right.identity, right.why) == (AGENT, "")
     assert right.clock is not None
     assert (wrong.identity, wrong.refused) == ("", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_settles_a_lost_reply_by_the_list_without_a_second_issue(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with losing_replies(lab.server.port, "reset", TAKEN, times=1) as port:
+        line, own = f"http://127.0.0.1:{port}/lab", lab.server.url
+        channel_to(monkeypatch, "roundup", PASSWORD, base_url=line, web_url=own, username=AGENT)
+        row = send("issue")
+        lab.token = row.recognizer
+        before = row.status, len(lab.issues)
+
+        settled = later(row)
+
+    assert before == ("unknown", 1)
+    assert settled == ("delivered", ["ambiguous"])
+    assert row.evidence.get().provider_message_id == lab.issues[0]
+    assert len(lab.issues) == 1

@@ -12,6 +12,7 @@ from delivery.channels.ses import SesAdapter
 from delivery.channels.sigv4 import Keys, Scope, signature_headers
 from delivery.outcomes import Accepted, Ambiguous, NotSent, Outcome, Refused, Unauthorised
 from tests.channels.notebook import Notebook
+from tests.real.ledger import channel_to, later, send
 from tests.real.moto import REGION, SENDER, Moto
 from tests.real.processes import program
 from tests.real.replies import Loss, losing_replies
@@ -176,3 +177,30 @@ def test_botocore_signs_the_same_and_finds_the_shape_right(token: str) -> None:
     ours = signature_headers("POST", url, body, scope=Scope(REGION, "ses"), keys=keys, now=now)
 
     assert told == {"problems": "", "authorization": ours["Authorization"]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_leaves_a_lost_reply_to_a_person_and_sends_no_second_mail(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with losing_replies(lab.server.port, "reset", b"200 OK", times=1) as port:
+        settings = {**lab.settings, "base_url": f"http://127.0.0.1:{port}"}
+        channel_to(monkeypatch, "ses", lab.server.secret, **settings)
+        row = send("ops@lab.test")
+        lab.token = row.recognizer
+
+        settled = later(row)
+
+    assert settled == ("unknown", ["ambiguous"])
+    assert len(lab.mails) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_delivers_what_was_taken_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel_to(monkeypatch, "ses", lab.server.secret, **lab.settings)
+
+    row = send("board@lab.test")
+
+    lab.token = row.recognizer
+    (mail,) = lab.mails
+    assert (row.status, row.provider_message_id) == ("delivered", mail["id"])

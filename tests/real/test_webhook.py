@@ -13,6 +13,7 @@ from delivery.channels.webhook import WebhookAdapter
 from delivery.outcomes import Accepted, Ambiguous, Outcome, Refused
 from tests.channels.notebook import Notebook
 from tests.channels.peers import CERTIFICATES, OK, Peer, Script, Talk, answering
+from tests.real.ledger import channel_to, later, send
 from tests.real.nginx import Nginx, nginx
 
 KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -206,3 +207,28 @@ def test_a_redirect_is_not_followed_and_means_what_is_declared(
 
     assert isinstance(lab.send(redirect=redirect), kind)
     assert lab.requests == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_settles_a_504_by_the_same_key_without_a_second_effect(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def once(talk: Talk) -> None:
+        """Acts and is too slow for nginx; asked again with the same key, it remembers."""
+        if talk.read_request() and lab.effects:
+            talk.send(OK)
+        else:
+            talk.act()
+            talk.hang()
+
+    lab.start(once, rules="proxy_read_timeout 1s;")
+    channel_to(monkeypatch, "webhook", "", allow_http=True, dedupe_window_s=3600)
+    row = send(f"http://127.0.0.1:{lab.server.port}/hook")
+    before = row.status, lab.effects
+
+    settled = later(row)
+
+    assert before == ("unknown", 1)
+    assert settled == ("delivered", ["ambiguous", "accepted"])
+    assert lab.effects == 1
+    assert len({request.partition(b"\r\n\r\n")[2] for request in lab.requests}) == 1
