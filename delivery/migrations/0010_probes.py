@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("delivery", "0009_receipts_go_along"),
-        ("ledgers", "0016_probes"),
+        ("ledgers", "0017_probes"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ledgers", "0015_retention"),
+        ("ledgers", "0016_rewound_index"),
     ]
 
     operations = [
