@@ -16,6 +16,7 @@ from ledgers.clock import ClockTimestamp
 from ledgers.errors import (
     ConflictError,
     CrashLoopError,
+    ErasedError,
     InvalidValueError,
     LeaseHeldError,
     LeaseLostError,
@@ -80,6 +81,7 @@ def start_step(
         LeaseHeldError: another process is at it.
         CrashLoopError: it has killed its process too often.
         RunEndedError: the run is completed and this step is not in it.
+        ErasedError: the step is done, and its result was erased.
         InvalidValueError: a name, the input or the version cannot be kept.
     """
     digest = _checked_digest(step_id, input, version, lease_s)
@@ -332,6 +334,11 @@ def fail_step(lease: Lease, error: str) -> None:
 
 
 def _lease(run: Run, step: Step, *, done: bool = False) -> Lease:
+    if done and step.result is None:
+        raise ErasedError(
+            f"step {step.step_id!r} of run {run.run_id!r} is done, and its result was erased: there"
+            " is nothing to go on with. It is not done again. Give new work a run of its own."
+        )
     result = json.loads(step.result) if done and step.result is not None else None
     fence = 0 if done else step.fence
     return Lease(step.pk, run.run_id, step.step_id, step.version, fence, done, result)

@@ -147,8 +147,21 @@ INVARIANTS: tuple[Invariant, ...] = (
           AND encode(sha256(convert_to(payload, 'UTF8')), 'hex') <> payload_hash
         UNION ALL
         SELECT 'step', id FROM ledgers_step
-        WHERE status = 'completed'
-          AND encode(sha256(convert_to(COALESCE(result, ''), 'UTF8')), 'hex') <> result_hash
+        WHERE status = 'completed' AND result IS NOT NULL
+          AND encode(sha256(convert_to(result, 'UTF8')), 'hex') <> result_hash
+        """,
+    ),
+    Invariant(
+        "erasures-are-in-the-trail",
+        "a content or a result is gone only where an event says who erased it",
+        """
+        SELECT 'message', m.id FROM ledgers_message m WHERE m.payload IS NULL AND NOT EXISTS (
+            SELECT FROM ledgers_event e WHERE e.kind = 'erase_payload' AND e.step_id = m.step_id
+              AND e.detail->>'payload_hash' = m.payload_hash)
+        UNION ALL
+        SELECT 'step', s.id FROM ledgers_step s
+        WHERE s.status = 'completed' AND s.result IS NULL AND NOT EXISTS (
+            SELECT FROM ledgers_event e WHERE e.kind = 'erase_result' AND e.step_id = s.id)
         """,
     ),
     Invariant(

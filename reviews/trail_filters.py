@@ -23,7 +23,8 @@ SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta
 USUAL_SPAN = "week"
 # What people filter by most; any other kind may be typed.
 KINDS = (*(move.name for move in MOVES), "hold", "ask", "pause", "resume", "hold_all",
-         "release_all", "refuse", "view_payload", "export", "add_channel", "change_channel",
+         "release_all", "refuse", "view_payload", "export", "prove", "purge", "purge_reports",
+         "erase_payload", "erase_result", "erase_answer", "add_channel", "change_channel",
          "add_credential", "change_credential", "proposal_request", "proposal_approve",
          "proposal_refuse")  # fmt: skip
 

@@ -26,6 +26,12 @@ _WORDS = {
     "hold_all": "everything held",
     "release_all": "everything released",
     "view_payload": "contents shown",
+    "prove": "record proven to somebody",
+    "purge": "records purged",
+    "purge_reports": "unmatched reports purged",
+    "erase_payload": "content erased",
+    "erase_result": "result erased",
+    "erase_answer": "answer erased",
 }
 
 

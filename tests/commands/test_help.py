@@ -5,23 +5,10 @@ import pytest
 from tests.commands.shell import load, typed
 
 COMMANDS = (
-    "backup", "cancel", "decide", "deliver", "demo", "draw_states", "drill", "hold", "list_unknown",
-    "pause",
-    "prove",
-    "purge",
-    "recheck_decisions",
-    "reconcile",
-    "record",
-    "release",
-    "resolve_run",
-    "restore_drill",
-    "resume",
-    "show_delivery",
-    "show_run",
-    "up",
-    "verify_ledgers",
-    "watch",
-    "workers",
+    "backup", "cancel", "decide", "deliver", "demo", "draw_states", "drill", "erase", "hold",
+    "list_unknown", "pause", "prove", "purge", "recheck_decisions", "reconcile", "record",
+    "release", "resolve_run", "restore_drill", "resume", "show_delivery", "show_run", "up",
+    "verify_ledgers", "watch", "workers",
 )  # fmt: skip
 
 

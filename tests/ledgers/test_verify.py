@@ -26,6 +26,7 @@ BREAKING: dict[str, tuple[S, str]] = {
     "keys-are-unique": (S.PENDING, "UPDATE ledgers_delivery SET recognizer = 'dlv'"),
     "same-key-same-bytes": (S.SUBMITTING, "UPDATE ledgers_attempt SET body_hash = 'other'"),
     "contents-match-their-hashes": (S.PENDING, "UPDATE ledgers_message SET payload = '1'"),
+    "erasures-are-in-the-trail": (S.DELIVERED, "UPDATE ledgers_message SET payload = NULL"),
     "windows-count-from-the-first-attempt": (
         S.SUBMITTING,
         "UPDATE ledgers_delivery SET key_first_used_at = key_first_used_at + interval '1 year'",
