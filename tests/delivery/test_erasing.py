@@ -135,7 +135,7 @@ def test_erasing_by_hand_is_in_the_trail_as_well(
     named = setting.format(Step.objects.get().pk)
     execute("SELECT set_config('counterfoil.erasing', %s, true)", named)
 
-    execute(f"UPDATE ledgers_{sql}")
+    execute(sql)
 
     execute("SELECT set_config('counterfoil.erasing', '', true)")
     with connection.cursor() as cursor:

@@ -8,6 +8,6 @@ SQL = Path(__file__).with_suffix(".sql").read_text()
 
 
 class Migration(migrations.Migration):
-    dependencies = (("ledgers", "0016_rewound_index"),)
+    dependencies = (("ledgers", "0017_probes"),)
     # What was erased does not come back: there is no way to undo this.
     operations = (migrations.RunSQL(SQL),)
