@@ -21,7 +21,7 @@ RECOVERING = "breaker recovering: the destination has only just answered again"
 _FAILURES = frozenset({"not_sent", "ambiguous"})
 # Being asked to wait is no failure: somebody is there to ask.
 _ANSWERS = frozenset({"accepted", "refused", "unauthorised", "deferred", "in_flight", "mismatch"})
-_ALL = 1000  # calls that are freed at once when the last step of the ramp is done
+ALL = 1000  # calls that are freed at once when the last step of the ramp is done
 
 Route = tuple[int, str]  # channel id, and the adapter's name for what fails together
 
@@ -88,7 +88,7 @@ class Breaker:
     def _answered(self, route: Route, state: _State) -> None:
         if state.is_open or state.ramp is not None:
             state.ramp = _next_step(state)
-            self._freed[route[0]] = state.ramp or _ALL
+            self._freed[route[0]] = state.ramp or ALL
         state.failures, state.pause_s = 0, FIRST_PAUSE_S
 
     def _failed(self, state: _State) -> None:

@@ -1,8 +1,9 @@
 """Decide about deliveries, and carry out every decision that needs no network."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from delivery import inputs
 from delivery.facts import Facts
@@ -59,7 +60,13 @@ def hold_back(decided: Decided, *, held: str = "", unreadable: str = "") -> Deci
     return decide(decided.case, facts)
 
 
-def carry_out(decided: Iterable[Decided], actor: str, *, leased: bool = True) -> set[int]:
+def carry_out(
+    decided: Iterable[Decided],
+    actor: str,
+    *,
+    leased: bool = True,
+    turns: Mapping[int, datetime] = MappingProxyType({}),
+) -> set[int]:
     """Move rows to where their decisions put them, and their items to when they are due.
 
     Args:
@@ -67,6 +74,7 @@ def carry_out(decided: Iterable[Decided], actor: str, *, leased: bool = True) ->
         actor: who, for the trail.
         leased: the caller holds the leases; without one (evidence, people) only moves are made,
             and an item under somebody's lease keeps its time.
+        turns: by delivery, when it is looked at again instead of when its decision says.
 
     Returns:
         the ids that were changed; the others were moved by somebody else meanwhile.
@@ -76,7 +84,9 @@ def carry_out(decided: Iterable[Decided], actor: str, *, leased: bool = True) ->
         carrier = _carrier(item)
         if carrier is not None and (leased or item.moves_status):
             change = item.change(
-                actor, due_at=item.due_at, fence=item.case.fence if leased else None
+                actor,
+                due_at=turns.get(item.case.id, item.due_at),
+                fence=item.case.fence if leased else None,
             )
             groups.setdefault(carrier, []).append(change)
     return {row_id for carrier, changes in groups.items() for row_id in carrier(changes)}

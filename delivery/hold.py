@@ -16,6 +16,8 @@ class Hold:
 
     def __init__(self) -> None:
         self._next = 0.0
+        self._held = False
+        self.lifted = False  # it was there and is gone; whoever acts on that takes it back
 
     def learn(self) -> bool:
         """Put the sign up, or take it down, as the installation's row says."""
@@ -23,5 +25,8 @@ class Hold:
             return True
         self._next = boottime() + LEARNED_EVERY_S
         reasons = Installation.objects.filter(held_at__isnull=False)
-        stop_sign.hold("".join(reasons.values_list("held_reason", flat=True)))
+        reason = "".join(reasons.values_list("held_reason", flat=True))
+        self.lifted = self.lifted or (self._held and not reason)
+        self._held = bool(reason)
+        stop_sign.hold(reason)
         return True

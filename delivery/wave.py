@@ -1,7 +1,8 @@
 """One wave: what was claimed together is decided, written ahead and handed out together."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from django.db import transaction
 
@@ -123,7 +124,7 @@ def _open(
     ready = [item for item in tried if isinstance(item, Ready)]
     later += [item for item in tried if isinstance(item, Decided)]
     with admitted(ready):
-        _carry_out(later, leases, who)
+        _carry_out(later, leases, who, ways)
         calls = write_ahead(ready, leases, mark, ways, who, guard) if ready else []
     # From here on nothing may fail: an attempt that is on record and not called is in doubt.
     _hand_back(leases, ready, calls)
@@ -150,14 +151,25 @@ def _render(now: list[Decided], ways: Ways) -> list[Ready | Decided]:
     return [render(item, contents, ways) for item in now]
 
 
-def _carry_out(decided: list[Decided], leases: Mapping[int, Claimed], who: Identity) -> None:
+def _carry_out(
+    decided: list[Decided], leases: Mapping[int, Claimed], who: Identity, ways: Ways
+) -> None:
     if not decided:
         return
     with transaction.atomic():
         held = moves.hold((item.case.id for item in decided), skip_locked=True)
-        done = carry_out([item for item in decided if item.case.id in held], who.name)
+        mine = [item for item in decided if item.case.id in held]
+        done = carry_out(mine, who.name, turns=dict(_turns(mine, ways)))
     missed = {item.case.id for item in decided} - done
     outbox.release({row_id: leases[row_id].fence for row_id in missed})
+
+
+def _turns(decided: Iterable[Decided], ways: Ways) -> Iterator[tuple[int, datetime]]:
+    """When what is held is looked at again: many rows take turns."""
+    for item in decided:
+        if item.move.rule == "held" and item.move.until is not None:
+            turn = ways.rechecks.turn(item.case.channel_id, item.move.until, item.facts.not_after)
+            yield item.case.id, turn
 
 
 def _hand_back(leases: Mapping[int, Claimed], ready: list[Ready], calls: list[Call]) -> None:

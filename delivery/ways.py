@@ -13,6 +13,7 @@ from delivery.channels.secrets import SecretError, fingerprint, read_secret
 from delivery.errors import UnknownAdapterError
 from delivery.facts import Policy
 from delivery.policy import unsound
+from delivery.rechecks import Rechecks
 from delivery.timing import boottime
 from ledgers.canonical import sha256
 from ledgers.models import Channel, Credential
@@ -37,6 +38,11 @@ class Way:
     # How many questions a minute its provider is asked; 0 is no limit. See `delivery.questions`.
     questions_per_minute: float = 0.0
 
+    @property
+    def holds(self) -> bool:
+        """Whether anything about the channel itself holds rows of it now."""
+        return bool(self.held or self.refused or self.channel.requires_approval)
+
     def refuses(self, destination: str) -> str:
         """Why the provider does not let this credential through to there; empty where it does."""
         route = (self.channel.pk, self.adapter.route(destination))
@@ -48,13 +54,33 @@ class Ways:
     """The channels, remembered for a second: a pause or another credential counts from then on."""
 
     ways: dict[int, Way] = field(default_factory=dict)
+    rechecks: Rechecks = field(default_factory=Rechecks)
+    # Those of which something was held when they were last read; at first, any may be.
+    _held: set[int] = field(default_factory=set)
+    _read: set[int] = field(default_factory=set)
 
     def of(self, channel_id: int) -> Way:
         way = self.ways.get(channel_id)
         if way is None or boottime() - way.read_at > REMEMBERED_S:
             channel = Channel.objects.select_related("credential").get(pk=channel_id)
             way = self.ways[channel_id] = open_way(channel)
+            self._notice(way)
         return way
+
+    def _notice(self, way: Way) -> None:
+        """A channel that opens wakes its rows. One that this worker never read may have opened."""
+        channel_id = way.channel.pk
+        if way.holds:
+            self._held.add(channel_id)
+        elif channel_id in self._held or channel_id not in self._read:
+            self._held.discard(channel_id)
+            self.rechecks.lifted(channel_id)
+        self._read.add(channel_id)
+
+    def all_lifted(self) -> None:
+        """What held everything does not any more."""
+        for channel_id in self._read - self._held:
+            self.rechecks.lifted(channel_id)
 
     def forget(self, channel_ids: Iterable[int]) -> None:
         """Read these anew when they are next wanted."""

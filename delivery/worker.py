@@ -14,15 +14,15 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 
 from delivery import checking, receipts
-from delivery.breaker import HELD_BY, breaker
+from delivery.breaker import ALL, HELD_BY, breaker
 from delivery.claim import claim, give_back
 from delivery.heartbeat import Heartbeat, new_identity
 from delivery.hold import Hold
 from delivery.journal import stop_sign
 from delivery.listener import Listener
-from delivery.next_move import HOLD_RECHECK_S
 from delivery.origin import Origin
 from delivery.pool import Pool
+from delivery.rechecks import LONGEST_S
 from delivery.reconcile import Search, settle_searches
 from delivery.sealing import Sealing
 from delivery.settle import settle
@@ -154,7 +154,8 @@ class Worker:
             self._pause()
         elif self._origin.known:
             self._troubles.database_works()
-        return written and (more or rewinding or (ended and not self._unsettled))
+        more = more or rewinding or self._ways.rechecks.waking
+        return written and (more or (ended and not self._unsettled))
 
     def _try(self, act: Callable[[], bool]) -> bool:
         """One bad row or a database that is away must not end the worker; leases heal the rest.
@@ -201,11 +202,22 @@ class Worker:
             checking.keep_all(self._verifications, self.who.name)
             self._ways.forget(one.channel_id for one in self._verifications)
             self._verifications = []
-        for channel_id, count in breaker.take_freed().items():
-            outbox.wake_held(channel_id, HELD_BY, count, within_s=HOLD_RECHECK_S)
+        self._wake_held()
         self._renew()
         self._heartbeat.beat(self.claimed, self.settled)
         return True
+
+    def _wake_held(self) -> None:
+        """Let go what a hold kept that is over. A lost wake-up only delays: all take turns."""
+        for channel_id, count in breaker.take_freed().items():
+            if count >= ALL:
+                self._ways.rechecks.lifted(channel_id, HELD_BY)
+            else:
+                outbox.wake_held(channel_id, HELD_BY, count, within_s=LONGEST_S)
+        if self._hold.lifted:
+            self._ways.all_lifted()
+            self._hold.lifted = False
+        self._ways.rechecks.wake()
 
     def _renew(self) -> None:
         """Keep the leases of calls that run on past their deadline: bytes may still leave."""

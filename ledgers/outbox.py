@@ -237,7 +237,7 @@ def wake(ids: Iterable[int]) -> int:
     return woken
 
 
-def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> None:
+def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> int:
     """Make some of a channel's rows due now that wait because of this, the next due first.
 
     Args:
@@ -245,6 +245,9 @@ def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> None
         reason: a part of the cause that the rows show.
         count: how many at most.
         within_s: only those due within so many seconds; a long queue is not read to its end.
+
+    Returns:
+        how many were woken.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -260,6 +263,7 @@ def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> None
             """,
             [channel_id, within_s, reason, count],
         )
+        return int(cursor.rowcount)
 
 
 def notify() -> None:
