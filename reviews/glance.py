@@ -14,7 +14,8 @@ COUNTED = 1_000  # more than that is shown as "999+"
 class Glance:
     """`beat_at`: the last sign of life of any worker that has not said good-bye.
 
-    `last_beat_at`: of any worker at all.
+    `last_beat_at`: of any worker at all. `origin`: it is held because of where the database comes
+    from, which no switch releases.
     """
 
     now: datetime
@@ -28,6 +29,7 @@ class Glance:
     last_beat_at: datetime | None
     waiting: int
     deaf_since: datetime | None = None
+    origin: bool = False
 
     @property
     def silent(self) -> bool:
@@ -80,7 +82,8 @@ SELECT clock_timestamp(),
             AND beat_at > clock_timestamp() - interval '{SILENT_S} seconds') AS started_at
         FROM delivery_worker WHERE beat_at > clock_timestamp() - interval '1 day') w
     WHERE o.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM ledgers_outboxitem
-        WHERE leased AND due_at > (SELECT clock_timestamp())))
+        WHERE leased AND due_at > (SELECT clock_timestamp()))),
+    i.unsure_at IS NOT NULL OR (i.restored_at IS NOT NULL AND i.doubt_until IS NULL)
 FROM ledgers_installation i"""
 
 

@@ -23,10 +23,10 @@ def pause(request: HttpRequest, slug: str) -> HttpResponseBase:
     row = find_channel(slug)
 
     def act() -> str:
-        switches.pause(row, _reason(request), actor(request))
+        switches.pause(row, reason(request), actor(request))
         return f"The channel {slug} is paused. What is owed waits."
 
-    return _done(request, act, reverse("admin:channel", args=[slug]))
+    return done(request, act, reverse("admin:channel", args=[slug]))
 
 
 @page("resume", "channels/<slug:slug>/resume/", "operate_channels", kind="action")
@@ -35,10 +35,10 @@ def resume(request: HttpRequest, slug: str) -> HttpResponseBase:
     row = find_channel(slug)
 
     def act() -> str:
-        switches.resume(row, _seen(request), _reason(request), actor(request))
+        switches.resume(row, seen(request), reason(request), actor(request))
         return f"The channel {slug} is open again."
 
-    return _done(request, act, reverse("admin:channel", args=[slug]))
+    return done(request, act, reverse("admin:channel", args=[slug]))
 
 
 @page("hold", "hold/", "operate_channels", kind="action")
@@ -46,10 +46,10 @@ def hold(request: HttpRequest) -> HttpResponseBase:
     """Nothing goes out at all."""
 
     def act() -> str:
-        switches.hold(_reason(request), actor(request))
+        switches.hold(reason(request), actor(request))
         return "Everything is held. Running workers stop within five seconds."
 
-    return _done(request, act, reverse("admin:channels"))
+    return done(request, act, reverse("admin:channels"))
 
 
 @page("release", "release/", "operate_channels", kind="action")
@@ -57,13 +57,20 @@ def release(request: HttpRequest) -> HttpResponseBase:
     """The hold of everything ends."""
 
     def act() -> str:
-        switches.release(_seen(request), _reason(request), actor(request))
+        switches.release(seen(request), reason(request), actor(request))
         return "Nothing is held any more. Paused channels stay paused."
 
-    return _done(request, act, reverse("admin:channels"))
+    return done(request, act, reverse("admin:channels"))
 
 
-def _done(request: HttpRequest, act: Callable[[], str], back: str) -> HttpResponseBase:
+def done(request: HttpRequest, act: Callable[[], str], back: str) -> HttpResponseBase:
+    """Turn a switch, and lead back; a refusal is told, and kept in the trail.
+
+    Args:
+        request: of the person who turns it.
+        act: turns it, and gives the words for it.
+        back: the address to go on to.
+    """
     try:
         messages.success(request, act())
     except SwitchError as error:
@@ -73,10 +80,11 @@ def _done(request: HttpRequest, act: Callable[[], str], back: str) -> HttpRespon
     return HttpResponseRedirect(back)
 
 
-def _reason(request: HttpRequest) -> str:
+def reason(request: HttpRequest) -> str:
+    """Why, as it was typed."""
     return request.POST.get("reason", "")
 
 
-def _seen(request: HttpRequest) -> datetime | None:
+def seen(request: HttpRequest) -> datetime | None:
     """The moment of the pause or hold that the form was about."""
     return moment_in(request.POST.get("seen", ""))

@@ -4,12 +4,11 @@ import pytest
 from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser.addresses import Address, every
-from tests.browser.chromium import COLOURS, RULES
-from tests.browser.faults import AXE, OVERFLOW
-from tests.browser.window import SIZES, THEMES, opened, window
+from tests.browser.faults import all_faults
+from tests.browser.window import opened, window
 
 pytestmark = pytest.mark.usefixtures("night")
 
@@ -52,35 +51,20 @@ def test_a_locked_door_is_a_page(browser: Browser, origin: str, axe: str) -> Non
         page.get_by_role("button", name="Log in").click()
         page.get_by_role("heading", name="Locked for a while").wait_for()
 
-        assert _all_faults(page, axe) == []
+        assert all_faults(page, axe) == []
         assert not watch.complaints(page, 429)
 
 
 def _look(browser: Browser, origin: str, axe: str, one: Address) -> None:
     with window(browser, origin, one.role) as (page, watch):
         answer = opened(page, one.find())
-        wrong = _all_faults(page, axe)
+        wrong = all_faults(page, axe)
 
         assert answer.status == one.status
         assert len(answer.body()) <= one.budget
         if wrong:
             pytest.fail("\n".join(wrong), pytrace=False)
         assert not watch.complaints(page, one.status)
-
-
-def _all_faults(page: Page, axe: str) -> list[str]:
-    page.evaluate(axe)
-    return [fault for size in SIZES for theme in THEMES for fault in _faults(page, size, theme)]
-
-
-def _faults(page: Page, size: str, theme: str) -> list[str]:
-    width, height = SIZES[size]
-    page.set_viewport_size({"width": width, "height": height})
-    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    # The layout is the same in the dark: only what depends on colours can differ.
-    rules = COLOURS if theme == "dark" else RULES
-    found = [*page.evaluate(AXE, rules), *page.evaluate(OVERFLOW)]
-    return [f"{theme}, {size}: {fault}" for fault in found]
 
 
 def _slow() -> None:
