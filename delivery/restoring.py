@@ -118,7 +118,7 @@ def rewind_some(actor: str) -> int | None:
         if row.rewound_to == 0:
             _wait_for_recorders()
         rows = _open_after(row.rewound_to)
-        _rewind(rows, actor)
+        rewind(rows, actor)
         Installation.objects.update(rewound_to=rows[-1] if rows else None)
         if not rows:
             log("rewound", actor, detail={"epoch": row.epoch})
@@ -146,8 +146,10 @@ _OPEN_AFTER = """
 SELECT id FROM ledgers_delivery WHERE status = ANY(%s) AND id > %s ORDER BY id LIMIT %s"""
 
 
-def _rewind(ids: Sequence[int], actor: str) -> None:
-    """Whoever moves one of these at this moment is waited for; what it says then is what counts.
+def rewind(ids: Sequence[int], actor: str) -> None:
+    """Reckon with a forgotten send of each of these, within the caller's transaction.
+
+    Whoever moves one of these at this moment is waited for; what it says then is what counts.
 
     All are due at once, so that workers search where they can and ask a person where they cannot.
     """
@@ -189,4 +191,4 @@ def rewind_recorded(message_pk: int) -> None:
         )
         ids = [row_id for (row_id,) in cursor.fetchall()]
     for start in range(0, len(ids), BATCH):
-        _rewind(ids[start : start + BATCH], "agent")
+        rewind(ids[start : start + BATCH], "agent")

@@ -141,7 +141,8 @@ def rewind(changes: Sequence[Change]) -> set[int]:
         changes,
         "unknown_since = COALESCE(d.unknown_since, clock_timestamp()),"
         f" next_attempt_at = w.due_at, rewound_at = {_NO_WRITER_LEFT},"
-        " rewound_from = LEAST(d.rewound_from, (SELECT restore_point FROM ledgers_installation)),"
+        " rewound_from = COALESCE(LEAST(d.rewound_from,"
+        " (SELECT restore_point FROM ledgers_installation)), clock_timestamp()),"
         " decided_at = CASE WHEN d.decision = 'leave' THEN d.decided_at END,"
         " decision = CASE WHEN d.decision = 'leave' THEN 'leave' ELSE '' END, undo_until = NULL",
     )
@@ -182,7 +183,7 @@ def reissue(changes: Sequence[Change]) -> set[int]:
 
 # A worker that took the row just before the restore may write until its lease and its call end.
 _NO_WRITER_LEFT = (
-    "(SELECT i.restored_at + make_interval("
+    "(SELECT COALESCE(i.restored_at, clock_timestamp()) + make_interval("
     "secs => LEAST(c.lease_s, 86400) + LEAST(c.deadline_s, 86400))"
     " FROM ledgers_installation i, ledgers_message m JOIN ledgers_channel c ON c.id = m.channel_id"
     " WHERE m.id = d.message_id)"

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from ledgers import derived, sealcheck, states
+from ledgers import derived, restorecheck, sealcheck, states
 
 SHOWN = 20  # offenders named per invariant
 
@@ -311,6 +311,21 @@ INVARIANTS: tuple[Invariant, ...] = (
         JOIN ledgers_step s ON s.run_id = r.id
         WHERE r.status = 'completed' AND s.status <> 'completed'
         """,
+    ),
+    Invariant(
+        "rewound-is-explained",
+        "what a restore put in doubt has the event that did, and no later release",
+        restorecheck.UNEXPLAINED_DOUBT,
+    ),
+    Invariant(
+        "a-restored-ledger-is-not-taken-at-its-word",
+        "under the hold of a restore whatever was open is in doubt, or released by people",
+        restorecheck.TAKEN_AT_ITS_WORD,
+    ),
+    Invariant(
+        "epochs-are-found-restores",
+        "the epoch is raised by each restore that is found, and by nothing else",
+        restorecheck.UNCOUNTED_EPOCHS,
     ),
     Invariant(
         "seals-are-a-chain",

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from django.db import connection
+from django.db import connection, transaction
 
+from delivery import restoring
 from delivery.crashlab.drills import (
     KEYED,
     LOOKING,
@@ -83,12 +84,8 @@ def restored(scene: Scene) -> None:
     outcome = scene.parent.fork(task, delivery=row.pk).answer()
     scene.check(outcome == "accepted", "the forgotten submission was accepted")
     scene.forgotten += 1
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE ledgers_delivery SET rewound_at = clock_timestamp(),"
-            " row_version = row_version + 1 WHERE id = %s",
-            [row.pk],
-        )
+    with transaction.atomic():
+        restoring.rewind([row.pk], "crashlab")
     scene.restart()
 
 

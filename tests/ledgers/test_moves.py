@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ledgers import evidence, moves, states
-from ledgers.clock import database_now
-from ledgers.models import Attempt, Channel, Delivery, Event, Installation
+from ledgers.models import Attempt, Channel, Delivery, Event
 from ledgers.moves import Change
 from ledgers.states import DeliveryStatus as S
 from tests.factories import make_channel
@@ -42,8 +41,6 @@ NEEDS_A_MACHINE = {states.SUSPECT, states.REWIND, states.CLEAR, states.REISSUE}
 
 @pytest.fixture(autouse=True)
 def alerts() -> Channel:
-    point = database_now()
-    Installation.objects.update(restored_at=point, restore_point=point, doubt_until=point)
     return make_channel()
 
 

@@ -56,6 +56,12 @@ BREAKING: dict[str, tuple[S, str]] = {
         S.SUBMITTING,
         COPY_ATTEMPT,
     ),
+    "rewound-is-explained": (S.PENDING, "UPDATE ledgers_delivery SET rewound_at = now()"),
+    "a-restored-ledger-is-not-taken-at-its-word": (
+        S.PENDING,
+        "UPDATE ledgers_installation SET restored_at = now(), held_at = now()",
+    ),
+    "epochs-are-found-restores": (S.PENDING, "UPDATE ledgers_installation SET epoch = 2"),
     "completed-runs-are-complete": (
         S.PENDING,
         "UPDATE ledgers_step SET status = 'failed', result_hash = ''",
