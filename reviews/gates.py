@@ -21,7 +21,7 @@ EXPIRES_S = 3600.0  # from request to approval
 ALONE_WAIT_S = 600.0  # what replaces the second person
 DRAFT_S = 900.0  # for which a selection stays frozen
 CAP = 500  # deliveries in one decision
-RELEASE_CAP = 5_000  # ... to release after a restore, of one group and for one reason
+RELEASE_CAP = 2_000  # ... to release after a restore, of one group and for one reason
 APPROVAL = "approval required"
 # Rules that stand for "it goes out", now or when what holds it is over.
 GOING = frozenset({"approved", "due", "held", "too-early", "earlier-part"})
