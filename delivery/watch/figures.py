@@ -136,6 +136,14 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Why, and since when, everything is held because of where the database comes from."""
+
+    why: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """How things stood at `now`.
 
@@ -161,3 +169,4 @@ class Figures:
     queued: Some = NONE
     crash_loops: Some = NONE
     elsewhere: Elsewhere = Elsewhere()
+    origin: Origin = Origin()

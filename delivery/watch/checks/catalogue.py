@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from delivery.watch.checks import moving, people, probes, whole, working
+from delivery.watch.checks import moving, origin, people, probes, whole, working
 from delivery.watch.checks.finding import Check, Finding, State
 from delivery.watch.figures import Figures
 
@@ -13,9 +13,17 @@ CHECKS: tuple[Check, ...] = (
         whole.DATABASE, whole.database_answers, "the database does not answer",
         "Agents cannot record, nothing is delivered, and nobody can see what is owed or unknown."
         " What was committed is safe.",
-        "Bring PostgreSQL back. Do not restore a backup while workers run. Workers go on by"
-        " themselves.",
+        "Bring PostgreSQL back. Workers go on by themselves. A backup that you restore is noticed,"
+        " and held until a person has looked.",
         "admin:overview", per_channel=False,
+    ),
+    Check(
+        "restored", origin.database_is_known, "a database that was restored",
+        "Nothing is sent, on any channel: what was sent after the backup may be forgotten. No"
+        " machine ends this.",
+        "Open the page: it says what was noticed, what is in doubt, and what to do in which order."
+        " Do not start the old database again.",
+        "admin:restore", per_channel=False,
     ),
     Check(
         "worker", working.worker_lives, "no worker is alive",

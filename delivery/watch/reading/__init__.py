@@ -8,6 +8,7 @@ reports     per channel: what its provider accepted and never reported
 workers     process starts, and what each left in doubt
 ledgers     what the two ledgers and the queue owe each other
 cluster     django-q2's own tables, where a q cluster is used
+origin      whether a restore holds everything
 elsewhere   other databases that agents and workers of this host use
 """
 
@@ -20,6 +21,7 @@ from delivery.watch.reading import (
     ended,
     flow,
     ledgers,
+    origin,
     probes,
     reports,
     whole,
@@ -43,5 +45,6 @@ def read_figures() -> Figures:
         workers=workers.read(),
         cluster=cluster.read(),
         elsewhere=elsewhere.read(),
+        origin=origin.read(),
         **ledgers.read(),
     )
