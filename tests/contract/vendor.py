@@ -14,14 +14,14 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 SECRET = "a5ecretof20characters"
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request. `form` is the query, or the body of a form."""
+    """One request. `query` has the fields of a posted form as well."""
 
     method: str
     path: str
@@ -32,6 +32,12 @@ class Ask:
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+    @property
+    def said(self) -> Any:
+        """What was posted, as JSON or as a form: vendors take either."""
+        is_form = "form" in self.headers.get("content-type", "")
+        return dict(parse_qsl(self.body.decode())) if is_form else self.json
 
     def one(self, name: str, default: str = "") -> str:
         return self.query.get(name, [default])[0]
@@ -60,6 +66,8 @@ class Vendor:
     """The server. Set what it does wrong before it is asked."""
 
     me: ClassVar[str] = "B0COUNTERFOIL"
+    # The vendors' own clients are particular about it.
+    content_type: ClassVar[str] = "application/json"
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -167,6 +175,8 @@ class Vendor:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = self.rfile.read(int(headers.get("content-length", 0)))
                 query = parse_qs(parts.query, keep_blank_values=True)
+                if "form" in headers.get("content-type", ""):
+                    query |= parse_qs(body.decode(), keep_blank_values=True)
                 answer = vendor.answer(Ask(self.command, parts.path, query, headers, body))
                 if answer is None:
                     linger = struct.pack("ii", 1, 0)
@@ -178,7 +188,7 @@ class Vendor:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", vendor.content_type)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

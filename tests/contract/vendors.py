@@ -43,7 +43,7 @@ class Slack(Vendor):
         newest = sorted(self.at(ask.one("channel")), key=lambda one: one.at, reverse=True)
         start, limit = int(ask.one("cursor", "0")), min(int(ask.one("limit", "100")), 100)
         page, more = newest[start : start + limit], len(newest) > start + limit
-        metadata = ask.one("include_all_metadata") == "true"
+        metadata = ask.one("include_all_metadata") in {"true", "1"}
         return Answer(
             200,
             {
@@ -114,12 +114,15 @@ class Telegram(Vendor):
         return ask.path == f"/bot{self.token}/sendMessage"
 
     def accept(self, ask: Ask) -> Answer:
-        entry = self.post(str(ask.json["chat_id"]), ask.json)
-        return Answer(200, {"ok": True, "result": {"message_id": int(entry.id), "date": 1}})
+        entry = self.post(str(ask.said["chat_id"]), ask.said)
+        chat = {"id": -1001234567890, "type": "supergroup"}
+        result = {"message_id": int(entry.id), "date": 1, "chat": chat}
+        return Answer(200, {"ok": True, "result": result})
 
     def read(self, ask: Ask) -> Answer:
         assert ask.path == f"/bot{self.token}/getMe"
-        return Answer(200, {"ok": True, "result": {"id": 123456, "username": "counterfoil_bot"}})
+        me = {"id": 123456, "is_bot": True, "first_name": "C", "username": "counterfoil_bot"}
+        return Answer(200, {"ok": True, "result": me})
 
 
 class Github(Vendor):
@@ -131,7 +134,7 @@ class Github(Vendor):
         return ask.method == "POST" and ask.path.endswith("/comments")
 
     def accept(self, ask: Ask) -> Answer:
-        assert ask.headers["authorization"] == f"Bearer {SECRET}"
+        assert ask.headers["authorization"] in {f"Bearer {SECRET}", f"token {SECRET}"}
         assert ask.headers["user-agent"]
         return Answer(201, self._comment(self.post(ask.path, ask.json)))
 
@@ -162,13 +165,14 @@ class Discourse(Vendor):
     """Shapes: discourse/discourse. A text that equals one of ours of the last minutes is a 422."""
 
     me = "counterfoil"
+    content_type = "application/json; charset=utf-8"
 
     def submission(self, ask: Ask) -> bool:
-        return ask.path == "/posts.json"
+        return ask.method == "POST" and ask.path in {"/posts.json", "/posts"}
 
     def accept(self, ask: Ask) -> Answer:
         assert ask.headers["api-key"] == SECRET
-        said = ask.json
+        said = ask.said
         if self.known(said["raw"]):
             error = "Body is too similar to what you recently posted"
             return Answer(422, {"action": "create_post", "errors": [error]})
