@@ -11,6 +11,7 @@ import threading
 from importlib import import_module
 from types import ModuleType
 
+from delivery.channels.deadly import deadly, running
 from delivery.timing import boottime
 
 # Seconds. Long enough for a large client library on a busy machine. In a worker it is the main
@@ -20,6 +21,10 @@ IMPORT_S = 5.0
 
 class StillImportingError(ImportError):
     """The module has not been imported yet, and may never be."""
+
+
+class DeadlyModuleError(ImportError):
+    """Importing it has ended one process after the other; see `delivery.channels.deadly`."""
 
 
 class _Import:
@@ -43,7 +48,8 @@ class _Import:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self.module = import_module(self.name)
+            with running(self.name):
+                self.module = import_module(self.name)
         except BaseException as error:  # noqa: BLE001  a stranger's code: sys.exit() too
             self.raised = error
             self.loop.close()
@@ -59,11 +65,14 @@ def import_bounded(name: str) -> ModuleType:
 
     Raises:
         StillImportingError: it is still being imported.
+        DeadlyModuleError: importing it ends the process.
         BaseException: whatever the module raised. Whoever asks next imports it once more.
     """
     with _lock:
         one = _imports.get(name)
         if one is None or one.is_forgotten:
+            if name not in sys.modules and (why := deadly(name)):
+                raise DeadlyModuleError(why)
             one = _imports[name] = _Import(name)
     one.thread.join(max(0.0, one.patience_ends - boottime()))
     if one.module is not None:

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 from delivery.channels.answers import storable
 from delivery.channels.bounded_import import import_bounded
 from delivery.channels.contract import Adapter, Envelope, Finding, Journal, Json, Query, Rendered
+from delivery.channels.deadly import deadly, running
 from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.destinations import check_destination
 from delivery.channels.settings import Setting, Settings, budget, choice, flag, number, text
@@ -110,7 +111,7 @@ class FunctionAdapter(Adapter):
 
     def ready(self) -> str:
         path = self.option("path")
-        if why := _hanging(path):
+        if why := _hanging(path) or deadly(path):
             return why
         try:
             inspect.signature(load(path)).bind(**dict.fromkeys(_ARGUMENTS))
@@ -143,7 +144,7 @@ class FunctionAdapter(Adapter):
         if not path:
             return
         searched = f"{path}(key={query.key!r}, recognizer={query.recognizer!r})"
-        if why := _hanging(path):
+        if why := _hanging(path) or deadly(path):
             yield Finding("key_lookup", "inconclusive", searched, why)
             return
         arguments = {
@@ -252,7 +253,7 @@ def _said(
 ) -> object:
     """Call it in this very thread. An `async def` is cancelled at the deadline, as it can be."""
     left_s = max(deadline - boottime(), 0.0)
-    with _counted(path, deadline):
+    with _counted(path, deadline), running(path):
         said = function(**arguments, deadline=left_s)
         if not inspect.isawaitable(said):
             return said
