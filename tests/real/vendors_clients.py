@@ -4,7 +4,8 @@ Reads from its standard input which vendor, at which address, with which secret,
 writes what the client made of the answers: the id that it names, and the texts that it lists.
 """
 
-# mypy: ignore-errors  (what it imports is in another environment)
+# What it imports is in another environment.
+# mypy: ignore-errors
 
 import asyncio
 import json
