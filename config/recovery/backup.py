@@ -14,8 +14,10 @@ from django.db import connection, transaction
 
 from config.recovery.errors import RecoveryError
 from config.recovery.tools import tools_for
+from ledgers.management.command import MisuseError
 
 BLOCK = 1 << 20
+MAGIC = b"PGDMP"  # how pg_dump's custom format begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Moment:
     """Where a ledger stood: what a restored copy is compared with.
 
     `write_ahead`: how often workers have counted up, all together; `newest_attempt`: the number of
-    the last submission that was written down, 0 for none.
+    the last submission that was written down, 0 for none, and `newest_attempt_at` its moment.
     """
 
     at: datetime
@@ -31,6 +33,7 @@ class Moment:
     epoch: int
     write_ahead: int
     newest_attempt: int
+    newest_attempt_at: datetime | None
     deliveries: int
     migration: str
 
@@ -69,6 +72,27 @@ def back_up(file: Path) -> Backup:
     return Backup(file, size, digest, moment)
 
 
+def readable(file: Path, field: str) -> Path:
+    """A backup's file, by its absolute path.
+
+    Args:
+        file: as somebody named it.
+        field: of the command that named it.
+
+    Raises:
+        MisuseError: it cannot be read, or is none.
+    """
+    try:
+        with file.open("rb") as content:
+            head = content.read(len(MAGIC))
+    except OSError as error:
+        raise MisuseError(f"{field}: {file} cannot be read: {error.strerror}", field) from error
+    if head != MAGIC:
+        right = "a file of manage.py backup"
+        raise MisuseError(f"{field}: {file} is no backup. Right would be: {right}", field)
+    return file.absolute()
+
+
 def sha256_of(file: Path) -> str:
     """The digest of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
@@ -86,11 +110,13 @@ def moment_now() -> Moment:
     return Moment(at, str(namespace), *rest)
 
 
-# The newest attempt is the one with the highest number: they are numbered as they are written.
+# The newest attempt is the one with the highest number: they are numbered as they are written. What
+# was restored may be of an older schema, without the counts.
 _MOMENT = """
 SELECT clock_timestamp(), i.namespace, i.epoch,
-    (SELECT coalesce(sum(mark), 0)::bigint FROM delivery_worker),
+    (SELECT coalesce(sum((to_jsonb(w)->>'mark')::bigint), 0)::bigint FROM delivery_worker w),
     coalesce((SELECT id FROM ledgers_attempt ORDER BY id DESC LIMIT 1), 0),
+    (SELECT opened_at FROM ledgers_attempt ORDER BY id DESC LIMIT 1),
     (SELECT count(*) FROM ledgers_delivery),
     (SELECT name FROM django_migrations WHERE app = 'ledgers' ORDER BY id DESC LIMIT 1)
 FROM ledgers_installation i"""

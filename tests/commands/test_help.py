@@ -7,8 +7,8 @@ from tests.commands.shell import load, typed
 COMMANDS = (
     "backup", "cancel", "decide", "deliver", "demo", "draw_states", "drill", "erase", "hold",
     "list_unknown", "pause", "prove", "purge", "recheck_decisions", "reconcile", "record",
-    "release", "resolve_run", "restore_drill", "resume", "show_delivery", "show_run", "up",
-    "verify_ledgers", "watch", "workers",
+    "release", "resolve_run", "restore", "restore_drill", "resume", "show_delivery", "show_run",
+    "up", "verify_ledgers", "watch", "workers",
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ CONTENTS = "Contents of messages are in it: keep it where only those may read wh
 class Command(LedgerCommand):
     help = (
         "Write a backup of the database: one file, readable by this user only, made whole or not\n"
-        "at all. Workers go on meanwhile. It is restored with pg_restore; docs/operating.md says\n"
+        "at all. Workers go on meanwhile. `manage.py restore` restores it; docs/operating.md says\n"
         "in what order. `manage.py restore_drill --backup FILE` proves that it can be."
     )
     lesson = """

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from config.recovery.backup import readable
 from config.recovery.checking import check
 from config.recovery.drill import Drill
 from config.recovery.report import Report
 from config.recovery.scratch import scratch
 from delivery.simulator.client import Simulator
-from ledgers.management.command import Answer, LedgerCommand, MisuseError
+from ledgers.management.command import Answer, LedgerCommand
 
 
 class Command(LedgerCommand):
@@ -46,7 +47,7 @@ class Command(LedgerCommand):
         quiet = options["json"]
         with scratch(own_server=options["own_server"]) as place:
             if file := options["backup"]:
-                report = check(place, _readable(file))
+                report = check(place, readable(file, "--backup"))
             else:
                 with Simulator.start() as recipient:
                     report = Drill(place, recipient, self._say(quiet=quiet)).play()
@@ -59,19 +60,6 @@ class Command(LedgerCommand):
                 self.stdout.flush()
 
         return say
-
-
-def _readable(file: Path) -> Path:
-    try:
-        with file.open("rb") as content:
-            head = content.read(5)
-    except OSError as error:
-        raise MisuseError(f"--backup: {file} cannot be read: {error.strerror}", "backup") from error
-    if head != b"PGDMP":  # how pg_dump's custom format begins
-        raise MisuseError(
-            f"--backup: {file} is no backup. Right would be: a file of manage.py backup", "backup"
-        )
-    return file.absolute()
 
 
 def _answer(report: Report) -> Answer:
