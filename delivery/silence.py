@@ -23,6 +23,9 @@ UNAPPROVED = (
     "d.status = 'pending' AND d.decision NOT IN ('try_again', 'send_again') AND c.requires_approval"
 )
 
+# Beyond so many a person does not care how many more there are, and reading all takes seconds.
+COUNTED = 1_000
+
 # From `FROM` on, with the channel as `c`, the outbox item as `o` and the delivery as `d`. From the
 # channels on, so that the index by channel is used.
 OVERDUE = (

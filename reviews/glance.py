@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from delivery.silence import OVERDUE, SILENT_S
+from delivery.silence import LEFT_TO_MACHINES, SILENT_S, UNAPPROVED
 
 COUNTED = 1_000  # more than that is shown as "999+"
 
@@ -77,7 +77,13 @@ SELECT clock_timestamp(),
             AND expires_at > clock_timestamp()),
     -- As `delivery.watch` has it: due, nobody is busy, and nobody has taken anything since.
     (SELECT GREATEST(min(o.due_at), max(w.claimed_at), max(w.started_at)) FROM (
-        SELECT min(o.due_at) AS due_at FROM {OVERDUE}) o, (
+        SELECT min(first.due_at) AS due_at FROM ledgers_channel c CROSS JOIN LATERAL (
+            SELECT o.due_at FROM ledgers_outboxitem o
+            JOIN ledgers_delivery d ON d.id = o.delivery_id
+            WHERE o.channel_id = c.id AND NOT o.leased AND NOT ({UNAPPROVED})
+                AND o.due_at < (SELECT clock_timestamp()) - make_interval(secs => c.grace_s)
+            ORDER BY o.due_at LIMIT 1) first
+        WHERE {LEFT_TO_MACHINES} AND NOT c.requires_approval) o, (
         SELECT max(claimed_at) AS claimed_at, min(started_at) FILTER (WHERE stopped_at IS NULL
             AND beat_at > clock_timestamp() - interval '{SILENT_S} seconds') AS started_at
         FROM delivery_worker WHERE beat_at > clock_timestamp() - interval '1 day') w

@@ -84,6 +84,7 @@ def _server() -> Iterator[psycopg.Connection[Any]]:
 def _clone(server: psycopg.Connection[Any], name: str) -> None:
     server.execute("SELECT pg_advisory_lock(%s)", [LOCK])  # until the connection ends
     _sweep(server)
+    _forget(name)  # numbers of processes come again, and a killed run leaves its marks
     _run(server, "CREATE DATABASE {} TEMPLATE {}", name, _template(server))
     # The ledger's TRUNCATE triggers look for this setting: Django's flush truncates. It is kept
     # outside the database, so a clone or a restored copy never has it.
@@ -92,6 +93,10 @@ def _clone(server: psycopg.Connection[Any], name: str) -> None:
 
 def _drop(server: psycopg.Connection[Any], name: str) -> None:
     _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+    _forget(name)
+
+
+def _forget(name: str) -> None:
     for kept in ("cache", "marks"):
         shutil.rmtree(settings.COUNTERFOIL_DATA / kept / name, ignore_errors=True)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django_q.models import Schedule
 
 from delivery import agent, tasks
@@ -13,6 +14,8 @@ from delivery.crashlab.laboratory import Laboratory
 from delivery.crashlab.report import Row
 from delivery.crashlab.scene import Scene
 from delivery.simulator.client import Simulator
+from delivery.watch.checks import State, findings
+from delivery.watch.reading import read_figures
 from ledgers.models import Attempt
 from tests.crash.conftest import Noting
 from tests.crash.qcluster import Cluster, alive
@@ -60,6 +63,9 @@ def test_a_cluster_made_deaf_by_a_killed_idle_worker_is_helped_by_a_resident_one
 
     record("after", scene.to[1:])
     deaf = [cluster.process.pid, *cluster.workers]
+    # Every process is alive and nobody has said a word: it is seen from the tables. (The schedule
+    # was taken away above.)
+    assert _silence_after(120) == {"worker", "scheduler"}
     resident = scene.parent.fork("tests.crash.tasks:resident", concurrency=4)
     until(lambda: scene.statuses == {"delivered": 12}, "everything is delivered")
     resident.terminate()
@@ -69,6 +75,19 @@ def test_a_cluster_made_deaf_by_a_killed_idle_worker_is_helped_by_a_resident_one
     assert _pids_of_workers(delivery__destination__in=scene.to[1:]) == {resident.pid}
     assert recipient.effects_by_destination() == dict.fromkeys(scene.to, 1)
     _note(noted, Row(9, "idle q worker killed: deaf", 1, 0, 0, ""), scene)
+
+
+def _silence_after(seconds: float) -> set[str]:
+    """Which checks are not ok when so much more time has passed; for the rows it then goes back."""
+    marks = {"delivery_worker": "beat_at", "ledgers_outboxitem": "due_at"}
+    with transaction.atomic(), connection.cursor() as cursor:
+        for table, column in marks.items():
+            cursor.execute(
+                f"UPDATE {table} SET {column} = {column} - make_interval(secs => %s)", [seconds]
+            )
+        found = findings(read_figures())
+        transaction.set_rollback(True)
+    return {one.check for one in found if one.state is not State.OK}
 
 
 def test_orphans_of_a_killed_cluster_and_a_new_one_deliver_each_message_once(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django_q.models import OrmQ, Schedule
 
 from delivery import agent
 from delivery.heartbeat import Heartbeat, new_identity
@@ -310,3 +311,32 @@ def test_nothing_is_due_once_all_of_it_is_delivered() -> None:
     sweep()
 
     assert read_figures().owed == 0
+
+
+@pytest.fixture
+def clustered(settings: Any) -> None:
+    settings.COUNTERFOIL_QCLUSTER = True
+    Schedule.objects.update(next_run=database_now() + timedelta(seconds=20))
+
+
+def test_a_cluster_that_runs_is_well(clustered: None) -> None:
+    assert wrong() == {}
+
+
+def test_a_schedule_whose_time_has_passed_is_a_stopped_scheduler(clustered: None) -> None:
+    Schedule.objects.update(next_run=database_now() - timedelta(seconds=301))
+
+    assert seen("scheduler").state is State.RED
+
+
+def test_tasks_that_nobody_takes_are_a_deaf_cluster(clustered: None) -> None:
+    """A killed idle worker keeps the queue's lock: the processes live, and the tasks lie there."""
+    OrmQ.objects.create(key="counterfoil", payload="x", lock=database_now() - timedelta(seconds=61))
+
+    assert seen("scheduler").sentence.startswith("The q cluster takes nothing of what it is handed")
+
+
+def test_a_schedule_that_somebody_removed_is_told(clustered: None) -> None:
+    Schedule.objects.all().delete()
+
+    assert "is gone" in seen("scheduler").sentence

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from delivery.silence import COUNTED
 from delivery.watch.figures import Figures
 
 
@@ -61,6 +62,8 @@ class Check:
 
 def counted(number: int) -> str:
     """So many deliveries, in words."""
+    if number >= COUNTED:
+        return f"{COUNTED:,} deliveries or more"
     return f"{number} {'delivery' if number == 1 else 'deliveries'}"
 
 

@@ -25,12 +25,11 @@ LEFT JOIN LATERAL (
     FROM (
         SELECT GREATEST(d.created_at, m.not_before) AS owed_from, d.cause,
             {_HELD_BY_NOBODY} AS held
-        FROM ledgers_outboxitem o JOIN ledgers_delivery d ON d.id = o.delivery_id
-        JOIN ledgers_message m ON m.id = d.message_id
-        WHERE o.channel_id = c.id AND d.status IN ('pending', 'submitting')
-            AND m.name <> %(probe)s
-            AND {LEFT_TO_MACHINES} AND NOT ({UNAPPROVED})
-        ORDER BY o.due_at LIMIT {SAMPLED}) AS first_due
+        FROM (SELECT delivery_id FROM ledgers_outboxitem
+            WHERE channel_id = c.id AND {LEFT_TO_MACHINES} ORDER BY due_at LIMIT {SAMPLED}) o
+        JOIN ledgers_delivery d ON d.id = o.delivery_id
+        JOIN ledgers_message m ON m.id = d.message_id AND m.name <> %(probe)s
+        WHERE d.status IN ('pending', 'submitting') AND NOT ({UNAPPROVED})) AS first_due
 ) s ON true
 LEFT JOIN LATERAL (
     SELECT max(acknowledged_at) AS last_success FROM (

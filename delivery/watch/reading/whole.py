@@ -2,13 +2,13 @@
 
 from django.db import connection
 
-from delivery.silence import OVERDUE, PROBE, UNKNOWN_LATE_S
+from delivery.silence import COUNTED, LEFT_TO_MACHINES, PROBE, UNAPPROVED, UNKNOWN_LATE_S
 from delivery.watch.figures import ChannelFigures, Figures, Some
 
 # As in the console: what a person left as it is asks nobody any more, and a probe asks no person.
 _CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 _WHOLE = f"""
-WITH unknown AS (
+WITH unknown AS MATERIALIZED (
     SELECT m.channel_id, count(*) AS count, min(d.unknown_since) AS since,
         max(d.unknown_since) FILTER (WHERE d.unknown_since
             <= clock_timestamp() - interval '{UNKNOWN_LATE_S} seconds') AS newest,
@@ -21,9 +21,15 @@ WITH unknown AS (
         AND (SELECT clock_timestamp()) + interval '1 hour' AS closes) soon
     WHERE d.status = 'unknown' AND d.decision <> 'leave' AND m.name <> %(probe)s
     GROUP BY m.channel_id
-), overdue AS (
-    SELECT o.channel_id, count(*) AS count, min(o.due_at) AS due_at, min(d.created_at) AS since
-    FROM {OVERDUE} GROUP BY o.channel_id
+), overdue AS MATERIALIZED (  -- once, and not for every channel anew
+    SELECT c.id AS channel_id, q.* FROM ledgers_channel c CROSS JOIN LATERAL (
+        SELECT count(*) AS count, min(o.due_at) AS due_at, min(d.created_at) AS since FROM (
+            SELECT delivery_id, due_at FROM ledgers_outboxitem
+            WHERE channel_id = c.id AND NOT leased
+                AND due_at < (SELECT clock_timestamp()) - make_interval(secs => c.grace_s)
+            ORDER BY due_at LIMIT {COUNTED}) o
+        JOIN ledgers_delivery d ON d.id = o.delivery_id WHERE NOT ({UNAPPROVED})) q
+    WHERE {LEFT_TO_MACHINES} AND q.count > 0
 )
 SELECT clock_timestamp(), i.created_at, (SELECT max(beat_at) FROM delivery_worker),
     (SELECT count(*) FROM ledgers_outboxitem WHERE due_at <= (SELECT clock_timestamp())),
