@@ -53,7 +53,7 @@ pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo 
 
 # EVERY=1 takes every point of a decision, and not a sample of them (about 6 minutes more).
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
-	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 4 tests/crash
+	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 4 tests/crash tests/restore/test_killed.py
 
 # SEED repeats the faults of an earlier run, not the moments at which they meet the work.
 chaos: .venv/.dev ## random faults of server, network, clocks and processes, for SECONDS (60)

@@ -229,6 +229,16 @@ def _is_rewound(seen: Seen, conduct: Conduct) -> Refusal | None:
     return Refusal("no restore has put it in doubt", _INSTEAD[seen.status])
 
 
+def _nobody_writes(seen: Seen, conduct: Conduct) -> Refusal | None:
+    """A worker that took it just before the restore has its lease and its call's time."""
+    del conduct
+    until = seen.facts.rewound_at
+    if until is None or seen.now >= until:
+        return None
+    at = clock(until, seen.now)
+    return Refusal(f"a worker of before the restore may send it until {at}", "wait until then")
+
+
 def _searched_since(seen: Seen, conduct: Conduct) -> Refusal | None:
     """Where a destination can be searched, that comes first; and it must have been late enough."""
     del conduct
@@ -276,7 +286,7 @@ CHECKS: dict[Kind, tuple[Check, ...]] = {
     ),
     Kind.RELEASE: (
         *SENDING, _stands(S.UNKNOWN), _is_rewound, _is_newest, _not_withdrawn, _has_content,
-        _searched_since,
+        _nobody_writes, _searched_since,
     ),
     Kind.TRY_AGAIN: (*SENDING, _stands(S.FAILED, S.EXPIRED), _is_newest, _has_content),
     Kind.LEAVE: (_unclaimed, _open_or_absent, _not_decided_so("leave")),

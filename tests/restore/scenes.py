@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from django.db import connection
 
-from delivery import lifting
+from delivery import lifting, mark
 from ledgers.models import Delivery, Installation
 from reviews import decisions
 from reviews.kinds import Kind
@@ -21,6 +21,12 @@ def lose(to: Sequence[str], meanwhile: Callable[[], object] = sweep) -> None:
     meanwhile()
     backup.restore()
     sweep()
+
+
+def forget_mark() -> None:
+    """As on a host that was never there."""
+    for path in mark.folder().glob("*.json"):
+        path.unlink()
 
 
 def whole() -> Installation:

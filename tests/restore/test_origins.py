@@ -20,6 +20,7 @@ from tests.database import _server
 from tests.delivery.senders import Desk
 from tests.factories import delivery, make_due, record, sweep
 from tests.restore.backups import Backup
+from tests.restore.scenes import forget_mark
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,12 +51,6 @@ def copied() -> Iterator[str]:
         connection.settings_dict["NAME"] = name
         with _server() as server:
             server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(copy)))
-
-
-def forget_mark() -> None:
-    """As on a host that was never there."""
-    for path in mark.folder().glob("*.json"):
-        path.unlink()
 
 
 def the_mark() -> Path:
