@@ -205,6 +205,7 @@ def test_two_people_release_what_was_not_sent_and_it_goes_out_once_under_its_own
 ) -> None:
     channel(recipient, settings=BLIND)
     lose([ROOM], meanwhile=work_on_another)
+    let_old_leases_end()
     (row,) = deliveries()
     key = row.idempotency_key
 
@@ -226,6 +227,7 @@ def test_a_release_can_be_taken_back_and_is_in_doubt_again(
 ) -> None:
     channel(recipient, settings=BLIND)
     lose([ROOM])
+    let_old_leases_end()
     (row,) = deliveries()
     asked = decisions.decide(alice, wish(Kind.RELEASE), [row])
     decisions.approve(bob, asked.pk)
@@ -245,10 +247,21 @@ def test_a_release_can_be_taken_back_and_is_in_doubt_again(
 def test_who_asked_cannot_release_alone(recipient: Simulator, bob: Person) -> None:
     channel(recipient, settings=BLIND)
     lose([ROOM])
+    let_old_leases_end()
     asked = decisions.decide(bob, wish(Kind.RELEASE), deliveries())
 
     with pytest.raises(NotAllowedError, match="who asked for it cannot approve it"):
         decisions.approve(bob, asked.pk)
+
+
+def test_nobody_releases_what_a_worker_of_before_may_still_send(
+    recipient: Simulator, alice: Person
+) -> None:
+    channel(recipient, settings=BLIND)
+    lose([ROOM])
+
+    with pytest.raises(NotAllowedError, match="a worker of before the restore may send it until"):
+        decisions.decide(alice, wish(Kind.RELEASE), deliveries())
 
 
 def test_where_it_can_be_searched_it_is_before_anybody_releases_it(
@@ -256,6 +269,7 @@ def test_where_it_can_be_searched_it_is_before_anybody_releases_it(
 ) -> None:
     channel(recipient, look_up_schedule=[0])
     lose([ROOM])
+    let_old_leases_end()
 
     with pytest.raises(NotAllowedError, match="has not been searched since the restore"):
         decisions.decide(alice, wish(Kind.RELEASE), deliveries())
@@ -268,6 +282,7 @@ def test_an_attempt_on_record_is_in_doubt_even_if_nothing_was_forgotten(
     (row,) = unknown(recipient)
     lifting.declare_restored("a dump", "tester")
     sweep()
+    let_old_leases_end()
     row.refresh_from_db()
 
     with pytest.raises(NotAllowedError, match="it would still not be sent"):
