@@ -48,6 +48,7 @@ from delivery.outcomes import NotSent, Outcome, Unauthorised
 # gives up earlier causes the second copy.
 _ANSWER_S = 600.0
 _ELSE_S = 60.0  # all that goes before
+_NOBODY = "nobody"
 
 
 class EmailAdapter(Adapter):
@@ -245,5 +246,6 @@ class EmailAdapter(Adapter):
                     pass
         except (MailboxError, SecretError) as error:
             why, refused = f"the archive: {error}", False
-        identity = "" if why else self.option("user")
+        # A server that lets anybody in says so, too: what was held because it did not goes on.
+        identity = "" if why else self.option("user") or _NOBODY
         return Introspection(identity=identity, refused=refused, why=why)

@@ -65,6 +65,14 @@ def json_report(posted: Posted) -> dict[str, Any]:
     return said
 
 
+def header_in(listed: Any, name: str) -> str:
+    """A mail's header field, where a report repeats them as objects with `name` and `value`."""
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, dict) and str(one.get("name", "")).lower() == name.lower():
+            return str(one.get("value", ""))
+    return ""
+
+
 def reported_at(written: Any) -> datetime | None:
     """When something happened, in the provider's words; None where they cannot be read."""
     try:

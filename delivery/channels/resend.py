@@ -17,15 +17,15 @@ from delivery.channels.contract import Envelope, Json, Posted, Receipt, Rendered
 from delivery.channels.declaration import Declaration, KeyForm, Window
 from delivery.channels.mail_addresses import is_address, normalise_address
 from delivery.channels.mail_content import check_mail_content, read_mail_content
+from delivery.channels.mime import REF_HEADER
 from delivery.channels.reading import PartialAnswer
-from delivery.channels.receipts import json_report, reported_at, verify_standard_webhook
+from delivery.channels.receipts import header_in, json_report, reported_at, verify_standard_webhook
 from delivery.channels.secrets import read_secret
 from delivery.channels.settings import Settings, is_line, text
 from delivery.channels.texts import visible_line
 from delivery.outcomes import Outcome
 from ledgers.canonical import canonical_json
 
-REF_HEADER = "X-Counterfoil-Ref"
 _DAY_S = 86_400.0
 _CONFLICTS = {
     "invalid_idempotent_request": Reading(conflict="mismatch"),
@@ -129,21 +129,8 @@ class ResendAdapter(ApiAdapter):
                 kind=kind,  # type: ignore[arg-type]  # from a table of these
                 receipt_id=posted.headers.get("svix-id", ""),
                 provider_message_id=str(data.get("email_id", "")),
-                recognizer=_recognizer(data.get("headers")),
+                recognizer=header_in(data.get("headers"), REF_HEADER),
                 at=reported_at(said.get("created_at")),
                 said=str(said.get("type")),
             )
         ]
-
-
-def _recognizer(headers: Json) -> str:
-    """Our own header, where the report repeats the mail's."""
-    listed = headers if isinstance(headers, list) else []
-    return next(
-        (
-            str(one.get("value", ""))
-            for one in listed
-            if isinstance(one, dict) and str(one.get("name", "")).lower() == REF_HEADER.lower()
-        ),
-        "",
-    )

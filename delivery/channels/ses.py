@@ -28,6 +28,7 @@ from delivery.channels.contract import Envelope, Introspection, Json, Posted, Re
 from delivery.channels.declaration import Declaration
 from delivery.channels.mail_addresses import is_address, normalise_address
 from delivery.channels.mail_content import check_mail_content, read_mail_content
+from delivery.channels.mime import REF_HEADER
 from delivery.channels.reading import PartialAnswer
 from delivery.channels.ses_events import read_event
 from delivery.channels.settings import Settings, is_line, matches, text
@@ -37,7 +38,6 @@ from delivery.channels.texts import visible_line
 from delivery.outcomes import Accepted, Outcome, Unauthorised
 from ledgers.canonical import canonical_json
 
-REF_HEADER = "X-Counterfoil-Ref"
 REF_TAG = "counterfoil-ref"
 _SEND = "/v2/email/outbound-emails"
 _ACCOUNT = "/v2/email/account"

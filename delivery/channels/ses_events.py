@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from delivery.channels.contract import Receipt
-from delivery.channels.receipts import reported_at
+from delivery.channels.receipts import header_in, reported_at
 from delivery.errors import BadReceiptError
 
 # A reject comes after the acceptance, when something harmful was found in the mail.
@@ -45,7 +45,7 @@ def read_event(said: Mapping[str, Any], tag: str, header: str) -> Sequence[Recei
             kind=kind,  # type: ignore[arg-type]  # from a table of these
             receipt_id=str(said.get("MessageId", "")),
             provider_message_id=str(mail.get("messageId", "")),
-            recognizer=_tagged(mail, tag) or _in_headers(mail, header),
+            recognizer=_tagged(mail, tag) or header_in(mail.get("headers"), header),
             at=reported_at(said.get("Timestamp")),
             said=" ".join(filter(None, (named, _detail(event, named)))),
         )
@@ -66,18 +66,6 @@ def _tagged(mail: Mapping[str, Any], tag: str) -> str:
     tags = mail.get("tags")
     values = tags.get(tag) if isinstance(tags, dict) else None
     return str(values[0]) if isinstance(values, list) and values else ""
-
-
-def _in_headers(mail: Mapping[str, Any], header: str) -> str:
-    listed = mail.get("headers")
-    return next(
-        (
-            str(one.get("value", ""))
-            for one in (listed if isinstance(listed, list) else [])
-            if isinstance(one, dict) and str(one.get("name", "")).lower() == header.lower()
-        ),
-        "",
-    )
 
 
 def _detail(event: Mapping[str, Any], named: str) -> str:

@@ -26,22 +26,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-def send(server: str, content: Any, **settings: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """The outcome, and what the server has of it."""
+def send(server: str, content: Any, **settings: Any) -> tuple[Accepted, list[dict[str, Any]]]:
+    """The acceptance, and what the server has of it."""
     given = {"base_url": server, "region": "eu-central-1", "sender": "agent@lab.test"}
     adapter = SesAdapter({**given, "allow_private": True, **settings}, lambda: KEYS)
     rendered = adapter.render(Envelope(content, "ops+night@lab.test", 1, 1, TOKEN))
     outcome = adapter.submit(rendered, "", Notebook(10))
+    assert isinstance(outcome, Accepted)
     kept = requests.get(f"{server}/store", timeout=10).json()["emails"]
     return outcome, [one for one in kept if one["messageId"] == outcome.provider_message_id]
 
 
 @pytest.mark.parametrize("content", ["All quiet.\n.\n", RICH], ids=["text", "all parts"])
 def test_each_part_of_a_mail_is_where_it_should_be(server: str, content: Any) -> None:
-    outcome, (mail,) = send(server, content)
+    _, (mail,) = send(server, content)
 
     said = content if isinstance(content, dict) else {"text": content}
-    assert isinstance(outcome, Accepted)
     assert mail["from"] == "agent@lab.test"
     assert mail["destination"] == {"to": ["ops+night@lab.test"], "cc": [], "bcc": []}
     assert mail["subject"] == said.get("subject", "Message")
