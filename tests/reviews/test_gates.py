@@ -55,6 +55,7 @@ def keyed(window_h: float) -> Policy:
 
 
 SEARCHED = replace(POLICY, can_look_up=True)
+REWOUND: dict[str, Any] = {"attempts": (), "rewound_at": at(-30), "rewound_from": at(-90)}
 # Situations, and the decisions that are allowed in each. Everything else is refused.
 SITUATIONS: dict[str, tuple[Seen, set[Kind]]] = {
     "unknown, nothing can be searched": (
@@ -125,6 +126,29 @@ SITUATIONS: dict[str, tuple[Seen, set[Kind]]] = {
             attempts=(tried("ambiguous"), tried("ambiguous", -1, number=2)),
         ),
         {Kind.ARRIVED, Kind.SEND_SAME_KEY, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "a restore has put it in doubt, and nothing can be searched": (
+        seen(**REWOUND),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.RELEASE, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "a restore has put it in doubt, and it was searched since": (
+        seen(policy=SEARCHED, evidence=(looked("inconclusive"),), **REWOUND),
+        {
+            Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.RELEASE, Kind.LEAVE, Kind.LOOK_AGAIN,
+            Kind.CANCEL,
+        },
+    ),
+    "a restore has put it in doubt, and it was searched too early to tell": (
+        seen(policy=SEARCHED, evidence=(looked("inconclusive", -40),), **REWOUND),
+        {Kind.ARRIVED, Kind.LEAVE, Kind.LOOK_AGAIN, Kind.CANCEL},
+    ),
+    "a restore has put it in doubt, and a worker of before it may still send": (
+        seen(**REWOUND | {"rewound_at": at(1)}),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.CANCEL},
+    ),
+    "a restore has put it in doubt, and so has an attempt": (
+        seen(**REWOUND | {"attempts": (tried("ambiguous"),)}),
+        {Kind.ARRIVED, Kind.SEND_OTHERWISE, Kind.LEAVE, Kind.CANCEL},
     ),
     "absent": (
         seen(S.PENDING, policy=SEARCHED, evidence=(looked("absent"),)),
