@@ -26,6 +26,9 @@ UNAPPROVED = (
 # Beyond so many a person does not care how many more there are, and reading all takes seconds.
 COUNTED = 1_000
 
+# Its rate lets workers take nothing for longer than they may be silent.
+PACED = f"(c.rate_per_s > 0 AND c.rate_per_s * {SILENT_S} < 2)"
+
 # From `FROM` on, with the channel as `c`, the outbox item as `o` and the delivery as `d`. From the
 # channels on, so that the index by channel is used.
 OVERDUE = (

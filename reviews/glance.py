@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from delivery.silence import LEFT_TO_MACHINES, SILENT_S, UNAPPROVED
+from delivery.silence import LEFT_TO_MACHINES, PACED, SILENT_S, UNAPPROVED
 
 COUNTED = 1_000  # more than that is shown as "999+"
 
@@ -83,7 +83,7 @@ SELECT clock_timestamp(),
             WHERE o.channel_id = c.id AND NOT o.leased AND NOT ({UNAPPROVED})
                 AND o.due_at < (SELECT clock_timestamp()) - make_interval(secs => c.grace_s)
             ORDER BY o.due_at LIMIT 1) first
-        WHERE {LEFT_TO_MACHINES} AND NOT c.requires_approval) o, (
+        WHERE {LEFT_TO_MACHINES} AND NOT c.requires_approval AND NOT {PACED}) o, (
         SELECT max(claimed_at) AS claimed_at, min(started_at) FILTER (WHERE stopped_at IS NULL
             AND beat_at > clock_timestamp() - interval '{SILENT_S} seconds') AS started_at
         FROM delivery_worker WHERE beat_at > clock_timestamp() - interval '1 day') w

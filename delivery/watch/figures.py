@@ -51,6 +51,7 @@ class ChannelFigures:
     """One channel that is not for testing: practice wakes nobody.
 
     `grace_s`, `period_s`, `expected_every_s`: as the operator set them, in seconds.
+    `paced`: it may send so seldom that nothing is taken for a while on purpose.
     `unknown`: deliveries that are unknown and that nobody has decided to leave so;
     `unknown_newest`: since when the newest of those is that need a person. `closing`: of the
     unknown, those whose key stops protecting within the hour; since is when the first one does.
@@ -76,6 +77,7 @@ class ChannelFigures:
     grace_s: float = GRACE_S
     period_s: float = PERIOD_S
     expected_every_s: float = 0.0
+    paced: bool = False
     created_at: datetime | None = None
     closing: Some = NONE
     stuck: Some = NONE

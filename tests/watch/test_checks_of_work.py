@@ -107,6 +107,27 @@ def test_what_is_uneven_rare_or_over_is_no_rhythm(ages: tuple[float, ...]) -> No
     assert rhythms(started_at(*ages), NOW) == []
 
 
+def test_a_worker_that_crashes_again_and_again_is_named_although_nothing_is_even() -> None:
+    ages = [95, 400, 1_300, 1_500, 3_500]
+    crashed = [worker(a + 50, name=f"h:{a}", beat_at=ago(a)) for a in ages]
+
+    found = only("restarts", with_workers(*crashed))
+
+    assert found.state is State.LATE
+    assert found.sentence.startswith("5 workers on h ended without a word within the last hour")
+    orderly = [replace(one, stopped_at=one.beat_at) for one in crashed]
+    assert only("restarts", with_workers(*orderly)).state is State.OK
+    assert only("restarts", with_workers(*crashed[:4])).state is State.OK
+
+
+def test_a_channel_that_may_send_once_in_two_minutes_makes_nobody_deaf() -> None:
+    seen = with_workers(worker(), due_s=900)
+    (slow,) = seen.channels
+
+    assert only("deaf", seen).state is State.RED
+    assert only("deaf", replace(seen, channels=(replace(slow, paced=True),))).state is State.OK
+
+
 def test_two_workers_that_one_unit_restarts_together_are_one_rhythm() -> None:
     ages = [age + extra for age in range(10, 2_000, 300) for extra in (0, 1.5)]
 

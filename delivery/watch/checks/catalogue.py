@@ -159,11 +159,11 @@ CHECKS: tuple[Check, ...] = (
         "admin:concern", ("disputed",),
     ),
     Check(
-        "restarts", working.nobody_restarts_regularly, "regular restarts",
-        "Something outside ends workers at even intervals: a probe, a timer or a supervisor. What"
-        " is on the wire at that moment is in doubt.",
-        "Find what restarts it and mend that; probe /healthz, and never /livez/delivery, to decide"
-        " whether a process is to be restarted.",
+        "restarts", working.nobody_restarts_regularly, "workers that restart again and again",
+        "At even intervals something outside ends them: a probe, a timer or a supervisor. Otherwise"
+        " they crash. What is on the wire at that moment is in doubt.",
+        "Find what ends them, in their log and in that of their supervisor. Whether a process is to"
+        " be restarted is for /healthz to say, and never for /livez/delivery.",
         _LIVENESS, anchor="restarts", per_channel=False,
     ),
     Check(

@@ -11,12 +11,15 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import mean
 
+from delivery.silence import SILENT_S
 from delivery.watch.figures import WorkerFigures
 
 FEWEST = 4  # restarts in a row: three even intervals are not chance
 # Workers that one unit starts together count as one start.
 TOGETHER_S = 10.0
 EVEN_S, EVEN_SHARE = 5.0, 0.05
+# Silent ends within an hour: one is a kill, a few a bad evening.
+MANY_ENDS, WITHIN_S = 5, 3_600.0
 # Beyond that it is somebody's plan, such as a restart every night.
 LONGEST_S = 7_200.0
 
@@ -41,6 +44,17 @@ def rhythms(workers: Iterable[WorkerFigures], now: datetime) -> list[Rhythm]:
             by_host[one.host].append(one)
     found = (_rhythm(host, rows, now) for host, rows in by_host.items())
     return [one for one in found if one is not None]
+
+
+def silent_ends(workers: Iterable[WorkerFigures], now: datetime) -> list[WorkerFigures]:
+    """Those of the last hour that gave no more sign of life and never said good-bye."""
+    return [
+        one
+        for one in workers
+        if one.mode == "resident"
+        and one.stopped_at is None
+        and SILENT_S < (now - one.beat_at).total_seconds() <= WITHIN_S
+    ]
 
 
 def _rhythm(host: str, rows: Sequence[WorkerFigures], now: datetime) -> Rhythm | None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from delivery.silence import SILENT_S
 from delivery.watch.checks.finding import Finding, State, age_s, counted
-from delivery.watch.checks.rhythm import rhythms
+from delivery.watch.checks.rhythm import MANY_ENDS, rhythms, silent_ends
 from delivery.watch.figures import Figures, WorkerFigures
 from ledgers.management.words import plain, seconds
 
@@ -60,7 +60,7 @@ def deaf_since(figures: Figures) -> datetime | None:
     Whoever holds a delivery under a lease is busy with it, and not deaf.
     """
     alive = [one for one in figures.workers if _is_alive(one, figures.now)]
-    due = [one.due_at for one in figures.channels if one.overdue and one.due_at]
+    due = [one.due_at for one in figures.channels if one.overdue and one.due_at and not one.paced]
     if not alive or not due or figures.leased:
         return None
     took = [one.claimed_at for one in figures.workers if one.claimed_at]
@@ -90,10 +90,12 @@ def clocks_agree(figures: Figures) -> Iterator[Finding]:
 
 
 def nobody_restarts_regularly(figures: Figures) -> Iterator[Finding]:
-    """Workers that end at even intervals are ended by something outside, such as a probe."""
+    """Workers that end at even intervals are ended by something outside, such as a probe; and those
+    that end again and again without a word end by themselves.
+    """
     found = rhythms(figures.workers, figures.now)
     if not found:
-        yield Finding("restarts", "", State.OK, "No worker is restarted at even intervals.")
+        yield _silent_ends(figures)
         return
     worst = max(found, key=lambda one: one.restarts)
     doubt = worst.in_doubt
@@ -105,6 +107,18 @@ def nobody_restarts_regularly(figures: Figures) -> Iterator[Finding]:
         f" {seconds(worst.interval_s)} ± {seconds(worst.deviation_s)}; cause: external{cost}."
     )
     yield Finding("restarts", "", State.RED if doubt else State.LATE, text, worst.since)
+
+
+def _silent_ends(figures: Figures) -> Finding:
+    ended = silent_ends(figures.workers, figures.now)
+    if len(ended) < MANY_ENDS:
+        return Finding("restarts", "", State.OK, "No worker is restarted again and again.")
+    since, hosts = min(one.beat_at for one in ended), sorted({plain(one.host) for one in ended})
+    text = (
+        f"{len(ended)} workers on {', '.join(hosts)} ended without a word within the last hour,"
+        " at no even intervals: they crash, or are killed."
+    )
+    return Finding("restarts", "", State.LATE, text, since)
 
 
 def agents_and_workers_meet(figures: Figures) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from django.db import connection
 
-from delivery.silence import COUNTED, LEFT_TO_MACHINES, PROBE, UNAPPROVED, UNKNOWN_LATE_S
+from delivery.silence import COUNTED, LEFT_TO_MACHINES, PACED, PROBE, UNAPPROVED, UNKNOWN_LATE_S
 from delivery.watch.figures import ChannelFigures, Figures, Some
 
 # As in the console: what a person left as it is asks nobody any more, and a probe asks no person.
@@ -35,7 +35,8 @@ SELECT clock_timestamp(), i.created_at, (SELECT max(beat_at) FROM delivery_worke
     (SELECT count(*) FROM ledgers_outboxitem WHERE due_at <= (SELECT clock_timestamp())),
     (SELECT count(*) FROM ledgers_outboxitem
         WHERE leased AND due_at > (SELECT clock_timestamp())),
-    c.id, c.slug, c.grace_s, c.period_s, c.expected_every_s, c.created_at,
+    c.id, c.slug, c.grace_s, c.period_s, c.expected_every_s, {PACED},
+    c.created_at,
     COALESCE(u.count, 0), u.since, u.newest, COALESCE(v.count, 0), v.due_at, v.since,
     COALESCE(r.why, ''), r.since, COALESCE(u.closing, 0), u.closes
 FROM ledgers_installation i
@@ -50,7 +51,8 @@ LEFT JOIN LATERAL (
     ORDER BY h.since LIMIT 1
 ) AS r ON true"""
 _CHANNEL = (
-    "slug", "grace_s", "period_s", "expected_every_s", "created_at", "unknown", "unknown_since",
+    "slug", "grace_s", "period_s", "expected_every_s", "paced", "created_at", "unknown",
+    "unknown_since",
     "unknown_newest", "overdue", "due_at", "owed_since", "refused", "refused_since",
 )  # fmt: skip
 
