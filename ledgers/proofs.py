@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
 
 from ledgers import hashtree
 from ledgers.models import Installation, Seal, Unsealed
 from ledgers.sealcheck import leaves_of, present_leaves
-from ledgers.seals import Anchor, header_of
+from ledgers.seals import COLUMNS, Anchor, header_of
 
 Row = tuple[str, int]  # kind and number
 PAGE = 8  # seals read at once
-WRITTEN_AT = {"event": "at", "attempt": "closed_at", "evidence": "created_at"}
+NEAR = 500  # numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,72 +67,61 @@ def changed(rows: Iterable[Row]) -> list[Row]:
     waiting = _look_up(wanted, lambda seal, missing: _take(seal, missing, sealed))
     now = {
         (kind, row_id): leaf
-        for kind in WRITTEN_AT
+        for kind in COLUMNS
         for row_id, leaf in present_leaves(kind, [n for of, n in wanted if of == kind]).items()
     }
     return [row for row in wanted if row not in waiting and now.get(row) != sealed.get(row, b"")]
 
 
-Missing = dict[Row, datetime]
-
-
-def _look_up(rows: Iterable[Row], take: Callable[[Seal, Missing], None]) -> set[Row]:
-    """Let `take` have each seal that may hold some of these rows, until it has found them all.
+def _look_up(rows: Iterable[Row], take: Callable[[Seal, set[Row]], None]) -> set[Row]:
+    """Let `take` have each seal that may hold some of these rows; it takes out what it finds.
 
     Returns:
         the rows that wait for their seal.
     """
-    missing = _moments(list(rows))
+    missing = set(rows)
     unsealed = Unsealed.objects.filter(row_id__in={row_id for _, row_id in missing})
-    waiting = set(unsealed.values_list("kind", "row_id")) & missing.keys()
-    for row in waiting:
-        del missing[row]
-    _search(missing, take, after=True)
-    # A clock that was set back between a row and its seal: then it is among the earlier ones.
-    _search(missing, take, after=False)
+    waiting = set(unsealed.values_list("kind", "row_id")) & missing
+    missing -= waiting
+    numbers = sorted({number for kind in COLUMNS for number in _seals_of(kind, missing)})
+    for seal in Seal.objects.filter(number__in=numbers).order_by("number").iterator(PAGE):
+        take(seal, missing)
+        if not missing:
+            break
     return waiting
 
 
-def _moments(rows: Sequence[Row]) -> Missing:
-    """When each row was written, which its seal was not before."""
-    moments: Missing = {}
+def _seals_of(kind: str, rows: set[Row]) -> set[int]:
+    """The seals whose lowest and highest number of this kind enclose some of these rows."""
+    spans = list(_spans(sorted(row_id for of, row_id in rows if of == kind)))
+    if not spans:
+        return set()
     with connection.cursor() as cursor:
-        for kind, column in WRITTEN_AT.items():
-            ids = [row_id for of, row_id in rows if of == kind]
-            if ids:
-                cursor.execute(f"SELECT id, {column} FROM ledgers_{kind} WHERE id = ANY(%s)", [ids])
-                moments |= {(kind, row_id): at for row_id, at in cursor.fetchall() if at}
-    return moments
+        cursor.execute(
+            "SELECT s.number FROM unnest(%s::bigint[], %s::bigint[]) AS w (low, high)"
+            f" JOIN ledgers_seal s ON s.{kind}_span && int8range(w.low, w.high, '[]')",
+            [[low for low, _ in spans], [high for _, high in spans]],
+        )
+        return {number for (number,) in cursor.fetchall()}
 
 
-def _search(missing: Missing, take: Callable[[Seal, Missing], None], *, after: bool) -> None:
-    """Look through the seals in their order, from the moment of the earliest row on."""
-    last = 0
-    while missing:
-        seals = Seal.objects.filter(number__gt=last).order_by("number")
-        if after:
-            seals = _from(seals, min(missing.values()))
-        page = list(seals[:PAGE])
-        if not page:
-            return
-        for seal in page:
-            take(seal, missing)
-        last = page[-1].number
+def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Numbers that are near each other, as one span: they are in the same seal, or in the next."""
+    start = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] - numbers[at - 1] > NEAR:
+            yield numbers[start], numbers[at - 1]
+            start = at
 
 
-def _from(seals: QuerySet[Seal], moment: datetime) -> QuerySet[Seal]:
-    first = Seal.objects.filter(sealed_at__gte=moment).order_by("sealed_at", "number")
-    number = first.values_list("number", flat=True).first()
-    return seals.filter(number__gte=number) if number else seals.none()
-
-
-def _take(seal: Seal, missing: Missing, found: dict[Row, bytes]) -> None:
+def _take(seal: Seal, missing: set[Row], found: dict[Row, bytes]) -> None:
     for kind, row_id, leaf in leaves_of(seal):
-        if missing.pop((kind, row_id), None):
+        if (kind, row_id) in missing:
             found[kind, row_id] = leaf
+            missing.remove((kind, row_id))
 
 
-def _prove(seal: Seal, missing: Missing, found: dict[Row, Proof]) -> None:
+def _prove(seal: Seal, missing: set[Row], found: dict[Row, Proof]) -> None:
     rows = list(leaves_of(seal))
     wanted = [at for at, (kind, row_id, _) in enumerate(rows) if (kind, row_id) in missing]
     if not wanted:
@@ -142,7 +130,7 @@ def _prove(seal: Seal, missing: Missing, found: dict[Row, Proof]) -> None:
     for index in wanted:
         row = rows[index][:2]
         found[row] = Proof(seal.number, index, tuple(hashtree.path_in(levels, index)))
-        del missing[row]
+        missing.remove(row)
 
 
 def chain(first: int) -> dict[str, Any]:

@@ -63,6 +63,17 @@ def changed_rows() -> Iterator[Finding]:
         yield from _differences(seal, purged)
 
 
+def findings_of(seal: Seal) -> Iterator[Finding]:
+    """What does not hold of one seal by itself; a purged row is taken for gone."""
+    if wrong := _wrong(seal, str(Installation.objects.get().namespace)):
+        yield str(seal), wrong
+    for kind in KINDS:
+        present = present_leaves(kind, getattr(seal, COLUMNS[kind]))
+        for of, row_id, sealed in leaves_of(seal):
+            if of == kind and present.get(row_id, sealed) != sealed:
+                yield f"{kind} {row_id}", f"was changed after {seal}"
+
+
 def _purged(kind: str) -> "array[int]":
     """The numbers of all rows of a kind that receipts name, in order: 8 bytes for each."""
     with connection.cursor() as cursor:

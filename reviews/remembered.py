@@ -17,3 +17,8 @@ def remembered(name: str, seconds: int, compute: Callable[[], T]) -> T:
         found = compute()
         cache.set(key, found, seconds)
     return cast("T", found)
+
+
+def forget(name: str) -> None:
+    """Compute it anew when it is asked for next: it was just changed."""
+    cache.delete(f"console:{name}")

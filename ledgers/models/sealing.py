@@ -41,10 +41,6 @@ class Seal(models.Model):
         constraints = (
             models.CheckConstraint(name="seal_counts_from_one", condition=models.Q(number__gte=1)),
         )
-        indexes = (
-            # Where the seal of a row is looked for: from the moment the row was written.
-            models.Index(fields=("sealed_at",), name="seal_at"),
-        )
 
     def __str__(self) -> str:
         return f"seal {self.number}"

@@ -9,9 +9,11 @@ from django.http.response import HttpResponseBase
 from ledgers.clock import database_now
 from ledgers.trail import log
 from reviews.exports import FORMATS
+from reviews.keeping import sealing
 from reviews.pages.registry import Menu, may, page
 from reviews.pages.shown import show
 from reviews.refusals import actor
+from reviews.remembered import LONG_S, remembered
 from reviews.trail_filters import KINDS, SPANS, Asked, asked
 
 SHOWN = 50
@@ -40,6 +42,7 @@ def _shown(request: HttpRequest, filters: Asked) -> HttpResponseBase:
         "spans": SPANS,
         "formats": FORMATS,
         "may_export": may(request, "export_trail"),
+        "sealing": remembered("sealing", LONG_S, sealing),
     }
     status = 400 if filters.problems else 200
     return show(request, "console/trail.html", "Trail", context, status=status)

@@ -91,6 +91,8 @@ ACCESS: dict[str, Access] = {
     "restore_lift": Access(OPERATES, form={"reason": "all is decided"}),
     "trail": Access(),
     "trail_export": Access(EXPORTS, args=("csv",)),
+    "retention": Access(),
+    "retention_purge": Access(OPERATES, form={"reason": "the year is over"}),
     "triage": Access(),
     "triage_news": Access(query={"since": "2026-12-01T00:00:00+00:00"}),
     "triage_take": Access(TRIAGES),

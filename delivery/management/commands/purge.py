@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from delivery import retention
 from delivery.retention import Plan
+from ledgers import seals
 from ledgers.management.command import Answer, LedgerCommand, at_least_one, person_at_shell
 from ledgers.management.words import pairs, plain, section, table
 
@@ -35,6 +36,7 @@ class Command(LedgerCommand):
     def answer(self, options: dict[str, Any]) -> Answer:
         if not options["execute"]:
             return _told(retention.plan(options["limit"]), executed=False)
+        seals.seal_all()
         done = Plan()
         for done in retention.purge(person_at_shell(), options["reason"], options["limit"]):
             if not options["json"]:
