@@ -58,6 +58,7 @@ def account() -> dict[str, Answer]:
     return {
         "held": here.held_at is not None,
         "reason": here.held_reason,
+        "rewinding": here.rewound_to is not None,
         "epoch": here.epoch,
         "namespace": str(here.namespace),
         "deliveries": [

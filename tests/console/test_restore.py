@@ -17,7 +17,8 @@ from tests.console.conftest import As
 from tests.delivery import senders
 from tests.factories import make_channel, record, sweep
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+committing = pytest.mark.django_db(transaction=True)
 HELD = "Everything is held"
 
 
@@ -79,6 +80,7 @@ def test_a_restore_shows_why_it_is_held_and_what_it_put_in_doubt(
     assert counts() == {("alerts", "meanwhile"): 2, ("alerts", "since"): 1}
 
 
+@committing
 def test_what_is_recorded_under_the_hold_is_told_apart(channel: Channel) -> None:
     record(["tg:1"])
     noticed()
@@ -87,6 +89,7 @@ def test_what_is_recorded_under_the_hold_is_told_apart(channel: Channel) -> None
     assert counts() == {("alerts", "meanwhile"): 1, ("alerts", "since"): 1}
 
 
+@committing
 def test_what_had_ended_before_is_not_in_doubt(admin: Client, channel: Channel) -> None:
     record(["tg:1"])
     sweep()
@@ -164,6 +167,7 @@ def test_a_hold_that_a_person_made_is_released_as_ever(admin: Client, channel: C
     assert "What to do</a>" not in text
 
 
+@committing
 def test_letting_work_go_on_ends_the_hold_and_sends_nothing_of_what_is_in_doubt(
     admin: Client, channel: Channel, desk: senders.Desk
 ) -> None:

@@ -18,7 +18,7 @@ from ledgers.models import Attempt, Channel, Installation
 from tests.commands.shell import typed
 from tests.factories import record, sweep
 
-pytestmark = pytest.mark.django_db(transaction=True)
+committed = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "one.dump"
 
 
+@committed
 def test_what_is_restored_is_what_was_there(place: Scratch, file: Path, alerts: Channel) -> None:
     record(["tg:1001", "tg:1002"])
     sweep()
@@ -45,6 +46,7 @@ def test_what_is_restored_is_what_was_there(place: Scratch, file: Path, alerts: 
     assert (made["epoch"], made["deliveries"]) == (1, 3)
 
 
+@committed
 def test_it_says_what_is_not_in_it_and_how_to_know_it_again(file: Path) -> None:
     said = typed("backup", "--out", str(file))
 
@@ -54,12 +56,14 @@ def test_it_says_what_is_not_in_it_and_how_to_know_it_again(file: Path) -> None:
     assert "Not in it: SECRET_KEY" in said.out
 
 
+@committed
 def test_only_its_maker_may_read_it(file: Path) -> None:
     typed("backup", "--out", str(file))
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@committed
 def test_it_is_never_written_over_another(file: Path) -> None:
     file.write_text("the only one of Monday")
 
@@ -70,6 +74,7 @@ def test_it_is_never_written_over_another(file: Path) -> None:
     assert file.read_text() == "the only one of Monday"
 
 
+@committed
 def test_nor_over_one_that_was_made_meanwhile(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tools, "dump", lambda *_: file.write_text("quicker"))
 
@@ -80,6 +85,7 @@ def test_nor_over_one_that_was_made_meanwhile(file: Path, monkeypatch: pytest.Mo
     assert list(file.parent.iterdir()) == [file]
 
 
+@committed
 def test_one_that_fails_leaves_nothing_and_says_what_the_program_said(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +100,7 @@ def test_one_that_fails_leaves_nothing_and_says_what_the_program_said(
     assert list(file.parent.iterdir()) == []
 
 
+@committed
 def test_a_place_that_cannot_be_written_is_named() -> None:
     said = typed("backup", "--out", "/proc/no/such.dump")
 
@@ -101,6 +108,7 @@ def test_a_place_that_cannot_be_written_is_named() -> None:
     assert "/proc/no/such.dump cannot be written" in said.err
 
 
+@committed
 def test_without_a_name_it_goes_into_the_data_folder(settings: Any, tmp_path: Path) -> None:
     settings.COUNTERFOIL_DATA, settings.COUNTERFOIL_ENVIRONMENT = tmp_path, "stage/2"
 
@@ -111,6 +119,7 @@ def test_without_a_name_it_goes_into_the_data_folder(settings: Any, tmp_path: Pa
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.django_db
 def test_a_programs_arguments_hold_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     """They can be read by everybody on the machine."""
     params = {**connection.get_connection_params(), "password": "swordfish"}

@@ -15,7 +15,7 @@ from delivery.simulator.client import Simulator
 from tests.restore import sites
 from tests.restore.sites import Site, messages, statuses, wait
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # servers are started and killed
 
 EVERY = {KEYED: ["keyed:1"], SEARCHED: ["searched:1"], BLIND: ["blind:1"]}
 ROOMS = [room for rooms in EVERY.values() for room in rooms]
@@ -218,3 +218,31 @@ def test_work_that_was_forgotten_whole_arrives_at_the_same_identities_and_is_loo
     assert recipient.effects_by_destination() == {**dict.fromkeys(ROOMS, 1), "blind:0": 1}
     assert all(row["rewound"] for row in sites.rows(told, "run-1"))
     assert statuses(told, "run-1")["searched:2"] in {"unknown", "pending"}
+
+
+def test_another_text_under_a_key_that_was_used_is_evidence_and_no_second_message(
+    site: Site, hand: Hand, recipient: Simulator, tmp_path: Path
+) -> None:
+    """The run is forgotten whole, its agent words it anew, and a person lets work go on."""
+    recipient.behave("keyed:1", dedupe_s=600)
+    sites.sends(site, hand, "run-0", {BLIND: ["blind:0"]})
+    file = site.backup(tmp_path / "before.dump")
+    sites.sends(site, hand, "run-1", {KEYED: ["keyed:1"]})
+    site.put_back(file)
+
+    with site.copy.worker():
+        wait(hand, lambda told: told["held"], "it is held")
+        hand("record", run_id="run-1", messages=messages({KEYED: ["keyed:1"]}, "worded anew"))
+        wait(hand, lambda told: not told["rewinding"], "all that was open is reckoned with")
+        hand("release", reason="the old worker is off")
+        recipient.wait_for("submissions", 2, to="keyed:1", timeout_s=sites.PATIENCE_S)
+        told = wait(
+            hand,
+            lambda told: sites.rows(told, "run-1")[0]["status"] == "unknown",
+            "what came of it is written down",
+        )
+
+    outcomes = site.ask("SELECT outcome FROM ledgers_attempt ORDER BY id DESC LIMIT 1")
+    assert outcomes == [("mismatch",)]
+    assert recipient.effects("keyed:1") == 1
+    assert sites.rows(told, "run-1")[0]["attempts"] == 1
