@@ -2,6 +2,7 @@
 
 import heapq
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -69,12 +70,19 @@ class Runner:
     def _muster(self) -> None:
         env, folder = self.scene.environment, self.scene.folder
         for number in range(1, WORKERS + 1):
-            command = ["-m", "tests.ground.clocked", "deliver", "--concurrency", "8"]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.ground.clocked",
+                "deliver",
+                "--concurrency",
+                "8",
+            ]
             self.crew.add(f"worker-{number}", command, env, folder)
         for name, count in AGENTS.items():
             for twin in range(1, count + 1):
                 mark = str(folder / f"{name}-{twin}.at")
-                command = ["-m", "tests.chaos.agent", str(self.seed), name, mark]
+                command = [sys.executable, "-m", "tests.chaos.agent", str(self.seed), name, mark]
                 self.crew.add(f"agent-{name}-{twin}", command, env, folder)
 
     def _progress(self, name: str) -> int:

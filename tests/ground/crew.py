@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -90,7 +89,7 @@ class Crew:
     winding_up: bool = False
 
     def add(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
-        member = Member(name, [sys.executable, *command], env, folder / f"{name}.log")
+        member = Member(name, command, env, folder / f"{name}.log")
         member.start()
         self.members.append(member)
 

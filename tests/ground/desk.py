@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -39,11 +39,19 @@ class Desk:
             run.step("send").complete("done", [message])
         return room
 
-    def worker(self, *program: str) -> Member:
-        """A resident worker behind the proxy, at work. `program`: what runs `deliver`."""
+    def worker(
+        self, *program: str, inside: Sequence[str] = (), env: Mapping[str, str] | None = None
+    ) -> Member:
+        """A resident worker behind the proxy, at work.
+
+        Args:
+            program: what runs `deliver`.
+            inside: a command that runs Python elsewhere.
+            env: what differs in its environment.
+        """
         name = f"worker-{len(self.crew.members) + 1}"
-        command = [*(program or MANAGE), *DELIVER]
-        self.crew.add(name, command, self.scene.environment, self.folder)
+        command = [*inside, sys.executable, *(program or MANAGE), *DELIVER]
+        self.crew.add(name, command, {**self.scene.environment, **(env or {})}, self.folder)
         worker = self.crew.members[-1]
         until(lambda: worker.said("is working"), f"{name} is at work")
         return worker

@@ -1,6 +1,6 @@
 """The network between the processes and their server, which can be cut, stalled and slowed.
 
-It listens on a loopback port and passes bytes on to the server's socket.
+It listens on a port, of the loopback unless told otherwise, and passes bytes on to the server's socket.
 """
 
 import asyncio
@@ -47,8 +47,9 @@ class _State:
 class Proxy:
     """Passes on what comes to `port`. Every method may be called from any thread."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, host: str = "127.0.0.1") -> None:
         self._target = target
+        self._host = host
         self._state = _State()
         self._links: set[_Link] = set()
         self._loop = asyncio.new_event_loop()
@@ -111,7 +112,7 @@ class Proxy:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        server = self._loop.run_until_complete(asyncio.start_server(self._serve, self._host, 0))
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_until_complete(self._ended.wait())
