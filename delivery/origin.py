@@ -150,6 +150,10 @@ class Origin:
     def _look(self) -> None:
         self._next = boottime() + LOOK_EVERY_S
         self._since = self._since or database_now()
+        if missing := instance.unfinished():
+            # Rows that are not there yet would not be rewound.
+            self._tell(f"a restore is under way: {missing[0]} is not whole yet")
+            return
         try:
             self._conclude(look())
         except MarkError as error:

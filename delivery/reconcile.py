@@ -8,7 +8,7 @@ the rules answer that (`Facts.settled_at`).
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -26,6 +26,7 @@ from ledgers import evidence, moves, outbox
 from ledgers.boundaries import boundary
 from ledgers.canonical import storable
 from ledgers.evidence import Sighting
+from ledgers.models import Delivery
 from ledgers.outage import is_outage
 from ledgers.states import DeliveryStatus
 
@@ -154,7 +155,7 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
     with transaction.atomic():
         # A worker waits for nobody: what somebody else holds is searched again when it is due.
         held = moves.hold(fences, skip_locked=leased)
-        mine = [search for search in searches if search.case.id in held]
+        mine = _of_these(searches, held)
         evidence.add_sightings([s for search in mine for s in search.sightings(actor)])
         _charge(mine, ways)
         boundary("evidence-stored")
@@ -175,6 +176,16 @@ def _settle(searches: Sequence[Search], actor: str, ways: Ways, *, leased: bool)
         (one.channel_id, finding.provider_message_id) for one in mine for finding in one.findings
     )
     return decided
+
+
+def _of_these(searches: Sequence[Search], held: Collection[int]) -> list[Search]:
+    """Those whose deliveries are held, and are still who they were.
+
+    After a restore another delivery may have been given the number of one that is forgotten.
+    """
+    rows = Delivery.objects.filter(pk__in=held).values_list("pk", "delivery_id")
+    known = set(rows)
+    return [one for one in searches if (one.case.id, one.case.delivery_id) in known]
 
 
 def _charge(searches: Sequence[Search], ways: Ways) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from delivery import credentials, hooks, receipts
+from delivery import credentials, forgotten, hooks, receipts
 from delivery.decide import Decided, carry_out, decide
 from delivery.doubting import doubt_borrowed_ids
 from delivery.history import Case, read
@@ -49,6 +49,7 @@ def settle(calls: Sequence[Call], actor: str, ways: Ways | None = None) -> list[
         alone = [_settle_alone(call, actor, ways) for call in calls]
         finished = [case for cases, _ in alone for case in cases]
         kept = [call for _, calls_kept in alone for call in calls_kept]
+    kept = forgotten.part(kept, actor)
     boundary("settled")
     ended = [call for call in calls if call not in kept]
     credentials.sign.take_down(one for call in ended for one in call.refusals())
@@ -81,7 +82,7 @@ def _keep_answer(call: Call) -> list[Call]:
     try:
         with transaction.atomic():
             held = moves.hold([call.delivery_pk], skip_locked=True)
-            _close([call] if held else [])
+            closed = _close([call] if held else [])
     except Exception as error:
         if is_outage(error):
             return [call]
@@ -92,11 +93,11 @@ def _keep_answer(call: Call) -> list[Call]:
             call.delivery_pk,
         )
         return []
-    return [] if held else [call]
+    return [] if call.attempt_id in closed else [call]
 
 
 def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], list[Call]]:
-    """The deliveries found delivered, and the calls whose rows somebody else holds."""
+    """The deliveries found delivered, and the calls whose attempts could not be closed."""
     fences: dict[int, int] = {}
     for call in calls:
         # Two attempts of one delivery may have ended together: the later one has the lease.
@@ -104,7 +105,7 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
     with transaction.atomic():
         held = moves.hold(fences, skip_locked=True)
         mine = [call for call in calls if call.delivery_pk in held]
-        _close(mine)
+        closed = _close(mine)
         refusals = [one for call in mine for one in call.refusals()]
         credentials.keep(refusals, actor)
         ways.forget(one.channel_id for one in refusals)
@@ -116,13 +117,13 @@ def _settle(calls: Sequence[Call], actor: str, ways: Ways) -> tuple[list[Case], 
         delivered = [item.case for item in on_time + late if _is_delivered(item)]
         outbox.wake_next_parts(d.case.id for d in on_time + late if d.move.kind == Kind.FINISH)
         outbox.wake_generations(case.id for case in delivered if case.has_generations)
-    kept = [call for call in calls if call.delivery_pk not in held]
+    kept = [call for call in calls if call.attempt_id not in closed]
     return [case for case in delivered if case.id in done], kept
 
 
-def _close(calls: Sequence[Call]) -> None:
+def _close(calls: Sequence[Call]) -> set[int]:
     doubt_borrowed_ids(calls)
-    evidence.close_attempts([call.closing() for call in calls])
+    return evidence.close_attempts([call.closing() for call in calls])
 
 
 def _is_delivered(item: Decided) -> bool:

@@ -128,6 +128,8 @@ class Call:
         outcome, journal = self.outcome, self.journal
         return Closing(
             attempt_id=self.attempt_id,
+            key=self.key,
+            fence=self.fence,
             outcome=outcome.outcome,
             phase=journal.phase,
             bytes_written=journal.bytes_written,

@@ -15,7 +15,11 @@ from django.db import connection
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What became of one attempt. `retry_after_s` in seconds, None where none was named."""
+    """What became of one attempt. `retry_after_s` in seconds, None where none was named.
+
+    `key`, `fence`: as it was written ahead; empty and None: whichever attempt has this number. A
+    database that was restored meanwhile may have given the number to another one.
+    """
 
     attempt_id: int
     outcome: str
@@ -27,6 +31,8 @@ class Closing:
     provider_message_id: str = ""
     response: str = ""
     error: str = ""
+    key: str = ""
+    fence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,8 @@ def close_attempts(closings: Sequence[Closing]) -> set[int]:
     learned from the outside world is never thrown away.
 
     Returns:
-        the ids of the attempts that were closed; one that is missing had an answer already.
+        the ids of the attempts that were closed; one that is missing had an answer already, or is
+        not on record.
     """
     if not closings:
         return set()
@@ -68,9 +75,9 @@ WITH answer AS (
         %(attempt_id)s::bigint[], %(outcome)s::text[], %(phase)s::text[],
         %(bytes_written)s::bigint[], %(permanent)s::bool[], %(replayed)s::bool[],
         %(retry_after_s)s::float8[], %(provider_message_id)s::text[],
-        %(response)s::text[], %(error)s::text[]
+        %(response)s::text[], %(error)s::text[], %(key)s::text[], %(fence)s::bigint[]
     ) AS w(id, outcome, phase, bytes_written, permanent, replayed, retry_after_s,
-           provider_message_id, response, error)
+           provider_message_id, response, error, key, fence)
 ),
 closed AS (
     UPDATE ledgers_attempt a
@@ -80,6 +87,7 @@ closed AS (
         response = w.response, error = w.error, late = d.fence <> a.fence
     FROM answer w, ledgers_delivery d
     WHERE a.id = w.id AND a.closed_at IS NULL AND d.id = a.delivery_id
+      AND (w.fence IS NULL OR (a.fence, a.idempotency_key) = (w.fence, w.key))
     RETURNING a.id, a.delivery_id, a.late
 ),
 raised AS (
@@ -87,6 +95,28 @@ raised AS (
     FROM closed c WHERE d.id = c.delivery_id AND c.late
 )
 SELECT id FROM closed"""
+
+
+def attempts_on_record(ids: Iterable[int]) -> dict[tuple[int, int, str], bool]:
+    """Attempts with these numbers, by number, fence and key: whether each is open."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, fence, idempotency_key, closed_at IS NULL FROM ledgers_attempt"
+            " WHERE id = ANY(%s)",
+            [list(ids)],
+        )
+        return {(number, fence, key): is_open for number, fence, key, is_open in cursor.fetchall()}
+
+
+def deliveries_of(key: str, channel_id: int) -> list[int]:
+    """Of a channel, those with this idempotency key: one, or none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT d.id FROM ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id"
+            " WHERE d.idempotency_key = %s AND m.channel_id = %s",
+            [key, channel_id],
+        )
+        return [row_id for (row_id,) in cursor.fetchall()]
 
 
 def add_sightings(sightings: Sequence[Sighting]) -> None:

@@ -58,6 +58,23 @@ def present() -> Instance:
     return Instance(system, int(timeline, 16), oid, name)
 
 
+def unfinished() -> list[str]:
+    """The tables that a restore has not finished; none in a database that is whole.
+
+    `pg_restore`, unless it is told to take one transaction, shows each table as it is filled, and
+    gives it its primary key once its rows are there.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_UNFINISHED, [connection.introspection.django_table_names()])
+        return [name for (name,) in cursor.fetchall()]
+
+
+_UNFINISHED = """
+SELECT t.name FROM unnest(%s::text[]) AS t(name) WHERE NOT EXISTS (
+    SELECT FROM pg_constraint c
+    WHERE c.conrelid = to_regclass(quote_ident(t.name)) AND c.contype = 'p')
+ORDER BY t.name"""
+
 # The first eight hexadecimal digits of a segment's name are its timeline (PostgreSQL's manual,
 # "WAL Internals").
 _PRESENT = """

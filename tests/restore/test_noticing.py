@@ -1,6 +1,7 @@
 """A worker that comes to a database that was put back holds it, and sends nothing twice."""
 
 import pytest
+from django.db import connection
 
 from delivery.worker import Worker
 from ledgers.models import Channel, Event, Installation
@@ -62,3 +63,25 @@ def test_a_backup_that_lacks_nothing_is_no_restore(alerts: Channel, desk: Desk) 
 
     assert Installation.objects.get().held_at is None
     assert (desk.effects("tg:1"), desk.effects("tg:2")) == (1, 1)
+
+
+def test_a_restore_that_is_half_done_is_waited_for(alerts: Channel, desk: Desk) -> None:
+    """`pg_restore -j` shows the installation long before a million deliveries are there."""
+    record(["tg:1"])
+    backup = Backup.now()
+    sweep()
+    backup.restore()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE ledgers_outboxitem DROP CONSTRAINT ledgers_outboxitem_pkey")
+    try:
+        sweep(seconds=0.5)
+        early = Installation.objects.get()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE ledgers_outboxitem ADD PRIMARY KEY (delivery_id)")
+
+    sweep()
+
+    assert (early.epoch, early.held_at) == (1, None)
+    assert (Installation.objects.get().epoch, delivery("tg:1").status) == (2, "unknown")
+    assert desk.effects("tg:1") == 1
