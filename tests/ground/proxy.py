@@ -1,6 +1,7 @@
 """The network between the processes and their server, which can be cut, stalled and slowed.
 
-It listens on a port, of the loopback unless told otherwise, and passes bytes on to the server's socket.
+It listens on a port, of the loopback unless told otherwise, and passes bytes on to the server's
+socket.
 """
 
 import asyncio
