@@ -5,7 +5,7 @@ purged while an agent goes on recording one run after another. `longest record` 
 agent waited for one run while nothing else happened, and while the purge ran; the ratio of both
 says more than the times, which depend on the machine.
 
-    .venv/bin/python benchmarks/purge.py [--rows 100000] [--json] [--keep FOLDER]
+    .venv/bin/python benchmarks/purge.py [--rows 100000] [--limit RUNS] [--keep FOLDER]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import installation
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=lambda n: int(float(n)), default=100_000, help="deliveries")
+    parser.add_argument("--limit", type=int, help="purge so many runs at most")
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--keep", type=Path, help="fill this folder, or use it as it is")
     return parser.parse_args()
@@ -81,11 +82,11 @@ def main() -> None:
         with connection.cursor() as cursor:
             cursor.execute(WAITING)
     sealed, seal_s, worst_seal = _seal()
-    idle = Recorder("idle")
+    idle = Recorder(f"idle-{time.time():.0f}")
     idle.start()
     time.sleep(IDLE_S)  # what is measured is that nothing happens meanwhile
     quiet = idle.end()
-    busy = Recorder("busy")
+    busy = Recorder(f"busy-{time.time():.0f}")
     busy.start()
     done, batches = _purge()
     loud = busy.end()
@@ -122,7 +123,7 @@ def _seal() -> tuple[int, float, float]:
 
 def _purge() -> tuple[retention.Plan, list[float]]:
     done, took, mark = retention.Plan(), [], time.perf_counter()
-    for sums in retention.purge("benchmark", "to measure it"):
+    for sums in retention.purge("benchmark", "to measure it", ARGUMENTS.limit):
         took.append(time.perf_counter() - mark)
         done, mark = sums, time.perf_counter()
     return done, took

@@ -80,7 +80,12 @@ def _purged(who: str, reason: str) -> Plan:
 
 def _told(done: Plan) -> str:
     text = (
-        f"{done.runs} runs with {done.deliveries} deliveries are purged, and {done.unmatched}"
-        f" unmatched reports; {done.kept_runs} runs are kept although they are old enough."
+        f"{_number(done.runs, 'run')} with {_number(done.deliveries, 'delivery', 'deliveries')}"
+        f" purged, and {_number(done.unmatched, 'unmatched report')};"
+        f" {_number(done.kept_runs, 'run')} kept although old enough."
     )
     return text if done.whole else f"{text} There is more: purge again, or by manage.py purge."
+
+
+def _number(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

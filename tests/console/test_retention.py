@@ -57,7 +57,7 @@ def test_an_operator_purges_with_a_reason_and_sees_the_receipt(browse_as: As) ->
     )
 
     page = answer.content.decode()
-    assert "1 runs with 1 deliveries are purged" in page
+    assert "1 run with 1 delivery purged, and 0 unmatched reports" in page
     assert "the year is over" in page
     assert not Run.objects.exists()
     assert Event.objects.get(kind="purge").actor == "operator-admin"
