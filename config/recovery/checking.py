@@ -20,7 +20,7 @@ def check(place: Scratch, file: Path) -> Report:
     copy = place.copy(name, "backup")
     report.claim("it can be brought to this version's schema", _migrated(copy))
     with copy.hand() as hand:
-        told, would = hand("standing"), hand("judge")
+        told, would = hand("sums"), hand("judge")
     said = ", ".join(f"{count:,} {status}" for status, count in told["statuses"].items())
     report.claim("its ledgers can be read", holds=True, said=said or "no delivery")
     report.claim(

@@ -38,6 +38,7 @@ class Copy:
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "COUNTERFOIL_ENV_FILE": os.devnull,
             "COUNTERFOIL_DATA": str(self.data),
+            "COUNTERFOIL_UNDO_S": "0",
             "DATABASE_URL": self.url,
         }
 
@@ -85,7 +86,7 @@ class Hand:
     log: Path
 
     def __call__(self, act: str, **said: object) -> Any:
-        """Let it do one of the acts of `within`; what came of it.
+        """Let it do one of `config.recovery.acts`; what came of it.
 
         Raises:
             RecoveryError: it failed; the text holds the end of its log.

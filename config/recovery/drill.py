@@ -15,7 +15,18 @@ from typing import Any
 from config.recovery import plot
 from config.recovery.copies import Copy, Hand
 from config.recovery.errors import RecoveryError
-from config.recovery.plot import AFTER, BEFORE, BETWEEN, BLIND, KEYED, NEVER, RUNS, SEARCHED
+from config.recovery.plot import (
+    AFTER,
+    BEFORE,
+    BETWEEN,
+    BLIND,
+    KEPT,
+    KEYED,
+    NEVER,
+    PAUSED,
+    RUNS,
+    SEARCHED,
+)  # fmt: skip
 from config.recovery.report import Counted, Report, listed
 from config.recovery.scratch import Scratch
 from delivery.simulator.client import Simulator
@@ -64,6 +75,7 @@ class Drill:
             self._teach(part)
         with original.hand() as hand:
             hand("channels", ways=plot.ways(self.recipient.url))
+            hand("pause", channel=PAUSED, reason=REASON)
             identities = {BEFORE: self._record(hand, BEFORE)}
             with original.worker():
                 self._until(hand, lambda told: _all(told, BEFORE, "delivered"), "it has sent")
@@ -115,7 +127,9 @@ class Drill:
             self.report.claim("restored in place, everything is held", told["held"], told["reason"])
             self._work_is_done_again(hand, identities)
             told = self._until(hand, _looked_up, "what can be found is found")
-            self._claim_hold(told, before)
+            self._claim_hold(told)
+            self._agree(hand)
+            self._claim_silence("nothing is sent while it is held", before)
             self._release(hand)
 
     def _work_is_done_again(self, hand: Hand, identities: dict[str, list[str]]) -> None:
@@ -124,7 +138,7 @@ class Drill:
         same = all(again[fate] == identities[fate] for fate in again)
         self.report.claim("work done again arrives at the same identities", same)
 
-    def _claim_hold(self, told: Account, before: int) -> None:
+    def _claim_hold(self, told: Account) -> None:
         found = [part for part in plot.of([BETWEEN, AFTER]) if part.channel == SEARCHED]
         self.report.claim(
             "what a search can find is found, without sending",
@@ -133,7 +147,13 @@ class Drill:
         )
         kept = all(_status(told, part) == "delivered" for part in plot.of([BEFORE]))
         self.report.claim("what had ended before the backup stays as it was", kept)
-        self._claim_silence("nothing is sent while it is held", before)
+
+    def _agree(self, hand: Hand) -> None:
+        self.say("two people release what they know was not sent")
+        released = hand("agree", channel=PAUSED, reason="its channel was paused all the time")
+        hand("resume", channel=PAUSED, reason=REASON)
+        expected = len(plot.of([KEPT]))
+        self.report.claim("two people can release a group", released == expected)
 
     def _release(self, hand: Hand) -> None:
         self.say("a person lets it go on")
@@ -167,7 +187,7 @@ class Drill:
         self.report.claim(text, sent == 0, f"{sent} submissions" if sent else "")
 
     def _claim_whole(self, hand: Hand) -> None:
-        broken = hand("standing")["broken"]
+        broken = hand("sums")["broken"]
         self.report.claim("every invariant of its ledgers holds", not broken, ", ".join(broken))
 
     def _until(self, hand: Hand, fact: Callable[[Account], bool], what: str) -> Account:

@@ -1,4 +1,4 @@
-"""What a restore drill plays: three kinds of channel, and what became of each message when.
+"""What a restore drill plays: kinds of channel, and what became of each message when.
 
 A restored backup has forgotten what was sent after it. What can be known all the same depends on
 the channel: one whose destination can be searched finds it, one whose provider honours keys may
@@ -16,11 +16,13 @@ BEFORE = "sent before the backup"
 BETWEEN = "due when it was made, sent afterwards"
 AFTER = "recorded and sent afterwards"
 NEVER = "due when it was made, never accepted"
-NAMES = {BEFORE: "before", BETWEEN: "between", AFTER: "after", NEVER: "never"}
+KEPT = "due when it was made, kept back by a pause"
+NAMES = {BEFORE: "before", BETWEEN: "between", AFTER: "after", NEVER: "never", KEPT: "kept"}
 RUNS = {BEFORE: "drill-before", BETWEEN: "drill-between", AFTER: "drill-after"}
 
 KEYED, SEARCHED, BLIND = "drill-keyed", "drill-searched", "drill-blind"
-CHANNELS = (KEYED, SEARCHED, BLIND)
+PAUSED = "drill-paused"  # as blind; so what it sent people know, and no machine
+CHANNELS = (KEYED, SEARCHED, BLIND, PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ class Part:
 
 
 PARTS = (
-    *(Part(channel, fate) for channel in CHANNELS for fate in (BEFORE, BETWEEN, AFTER)),
+    *(Part(way, fate) for way in (KEYED, SEARCHED, BLIND) for fate in (BEFORE, BETWEEN, AFTER)),
     Part(SEARCHED, NEVER),
+    Part(PAUSED, KEPT),
 )
 
 
@@ -52,6 +55,7 @@ def ways(url: str) -> list[dict[str, Any]]:
         _way(KEYED, blind | {"dedupe_window_s": WINDOW_S}),
         _way(SEARCHED, blind | {"scan": True}, look_up_schedule=[0, 1]),
         _way(BLIND, blind),
+        _way(PAUSED, blind),
     ]
 
 

@@ -38,7 +38,7 @@ def test_what_is_restored_is_what_was_there(place: Scratch, file: Path, alerts: 
     tools_for(connection).restore(file, copy)
 
     with place.copy(copy, "copy").hand() as hand:
-        found, broken = hand("account"), hand("standing")["broken"]
+        found, broken = hand("account"), hand("sums")["broken"]
     assert [row["status"] for row in found["deliveries"]] == ["delivered", "delivered", "pending"]
     assert broken == []
     assert made["newest_attempt"] == Attempt.objects.latest("pk").pk

@@ -27,7 +27,7 @@ def once_each(recipient: Simulator) -> bool:
 
 def whole(hand: Hand) -> bool:
     """Whether every invariant of its ledgers holds."""
-    broken: list[str] = hand("standing")["broken"]
+    broken: list[str] = hand("sums")["broken"]
     return broken == []
 
 
