@@ -8,7 +8,7 @@ Source: docs.github.com, REST, issue comments (version 2022-11-28). Known by con
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import ClassVar
 
@@ -41,6 +41,7 @@ _MARK = re.compile(r"<!-- counterfoil ([a-z0-9]{20,25}) -->")
 _SCOPES = "X-OAuth-Scopes"
 # Any one of these is enough for the request, as GitHub says with every answer.
 _WANTED = "X-Accepted-OAuth-Scopes"
+_HOUR_S = 3600.0  # after which its limits begin anew
 _NO_SCOPE = frozenset({403, 404})
 
 
@@ -108,12 +109,8 @@ class GithubAdapter(ApiAdapter):
 
     def outcome(self, answer: PartialAnswer, secret: str) -> Outcome:
         """A 403 is a rate limit where it says so: both kinds come with that status."""
-        limited = answer.status_code == HTTPStatus.FORBIDDEN and (
-            retry_after_s(answer) is not None
-            or answer.headers.get("X-RateLimit-Remaining", "").strip() == "0"
-        )
-        if limited:
-            return rate_limited(answer, None, secret)
+        if answer.status_code == HTTPStatus.FORBIDDEN and _is_limit(answer):
+            return rate_limited(answer, _wait_s(answer), secret)
         granted, wanted = _scopes(answer, _SCOPES), _scopes(answer, _WANTED)
         lacks = granted and wanted and not set(granted) & set(wanted)
         if answer.status_code in _NO_SCOPE and lacks:
@@ -161,6 +158,26 @@ class GithubAdapter(ApiAdapter):
             scopes=_scopes(answer, _SCOPES) or None,
             clock=clock_of(answer),
         )
+
+
+def _is_limit(answer: PartialAnswer) -> bool:
+    said = json_of(answer)
+    message = str(said.get("message", "")) if isinstance(said, dict) else ""
+    return retry_after_s(answer) is not None or _is_used_up(answer) or "rate limit" in message
+
+
+def _is_used_up(answer: PartialAnswer) -> bool:
+    return answer.headers.get("X-RateLimit-Remaining", "").strip() == "0"
+
+
+def _wait_s(answer: PartialAnswer) -> float:
+    """As its documents want it: what it says, else until the hour is over, else a minute."""
+    asked_s = retry_after_s(answer)
+    reset = answer.headers.get("X-RateLimit-Reset", "").strip()
+    if asked_s is None and _is_used_up(answer) and re.fullmatch(r"[0-9]{1,12}", reset):
+        now = clock_of(answer) or datetime.now(UTC)
+        return min(max(int(reset) - now.timestamp(), 0.0), _HOUR_S) + 1.0
+    return 60.0 if asked_s is None else asked_s
 
 
 def _scopes(answer: PartialAnswer, field: str) -> tuple[str, ...]:

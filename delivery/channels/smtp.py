@@ -187,13 +187,17 @@ class _Client(smtplib.SMTP):
             # Nothing is read ahead: what is left over would be taken for the next answer.
             self.file = self._line.makefile("rb", buffering=0)
         lines: list[bytes] = []
+        codes: set[bytes] = set()
         while len(lines) < _MAX_LINES:
             line = self.file.readline(_MAX_LINE)
             if not line.endswith(b"\n"):
                 break
             lines.append(line[4:].strip(b" \t\r\n"))
+            codes.add(line[:3])
             if line[3:4] != b"-":
-                return (int(line[:3]) if line[:3].isdigit() else -1), b"\n".join(lines)
+                # One that says both yes and no (RFC 5321, 4.2.1) is no answer.
+                known = len(codes) == 1 and line[:3].isdigit()
+                return (int(line[:3]) if known else -1), b"\n".join(lines)
         raise smtplib.SMTPServerDisconnected("the reply broke off, or was too long")
 
 

@@ -57,7 +57,16 @@ def test_a_no_to_us_is_no_refusal_of_the_mail(stage: str, reply: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [b"hm\r\n", b"099 hm\r\n", b"354 more\r\n", b"999 x\r\n", b"\r\n"]
+    "reply",
+    [
+        b"hm\r\n",
+        b"099 hm\r\n",
+        b"354 more\r\n",
+        b"999 x\r\n",
+        b"\r\n",
+        b"250-queued\r\n550 no\r\n",
+        b"550-no\r\n250 queued\r\n",
+    ],
 )
 def test_an_answer_to_the_dot_that_is_none_proves_nothing(reply: bytes) -> None:
     with Peer(failing("dot", saying(reply))) as peer:

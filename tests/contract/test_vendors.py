@@ -272,6 +272,28 @@ def test_a_rate_limit_is_waited_for_as_the_vendor_says_it(lab: Lab) -> None:
     assert outcome.retry_after_s == 7
 
 
+@each("github")
+@pytest.mark.parametrize(
+    ("headers", "message", "seconds"),
+    [
+        ({}, "You have exceeded a secondary rate limit. Please wait a few minutes.", 60),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795989700"}, "API rate limit", 101),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "soon"}, "API rate limit", 60),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9" * 12}, "API rate limit", 3601),
+    ],
+)
+def test_githubs_other_limits_are_waited_for_as_well(
+    lab: Lab, headers: dict[str, str], message: str, seconds: float
+) -> None:
+    at = {"Date": "Sun, 29 Nov 2026 22:00:00 GMT"}
+    lab.vendor.instead = Answer(403, {"message": message}, {**headers, **at})
+
+    outcome = lab.send()
+
+    assert isinstance(outcome, Deferred)
+    assert outcome.retry_after_s == seconds
+
+
 REFUSALS = {
     "slack": Answer(200, {"ok": False, "error": "channel_not_found"}),
     "discord": Answer(404, {"code": 10003, "message": "Unknown Channel"}),
