@@ -11,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from config.health.guard import TEXT
+from delivery.timing import boottime
 from delivery.watch.bounded import bounded
 from delivery.watch.checks import Finding, State
 from delivery.watch.rounds import Look, look_once
@@ -19,6 +20,7 @@ from ledgers.management.words import moment, plain
 logger = logging.getLogger(__name__)
 # Whoever asks waits no longer, also where the database is frozen.
 LIMIT_S = 5.0
+REMEMBERED_S = 1.0
 
 
 def healthz(_: HttpRequest) -> HttpResponse:
@@ -28,8 +30,25 @@ def healthz(_: HttpRequest) -> HttpResponse:
 
 def readyz(_: HttpRequest) -> HttpResponse:
     """The database answers, and has what this code relies on."""
-    why = _unready()
+    why = last.why()
     return HttpResponse(f"{why or 'ready'}\n", content_type=TEXT, status=503 if why else 200)
+
+
+class _Last:
+    """The last answer, for a second: everybody may ask, and each question is a connection."""
+
+    def __init__(self) -> None:
+        self._at, self._why = -REMEMBERED_S, ""
+
+    def forget(self) -> None:
+        self._at = -REMEMBERED_S
+
+    def why(self) -> str:
+        """Why not, as it was a second ago or is now."""
+        if boottime() - self._at >= REMEMBERED_S:
+            self._why = _unready()
+            self._at = boottime()
+        return self._why
 
 
 def _unready() -> str:
@@ -44,6 +63,9 @@ def _unready() -> str:
 def _missing_migrations() -> int:
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+last = _Last()
 
 
 def livez(request: HttpRequest) -> HttpResponse:

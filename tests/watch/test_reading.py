@@ -24,7 +24,7 @@ from ledgers.models import Channel, Delivery, Installation, OutboxItem
 from ledgers.runs import open_run
 from ledgers.states import DeliveryStatus as S
 from tests.delivery import senders
-from tests.factories import deliveries, make_channel, make_due, message, record, sweep
+from tests.factories import SENDER, deliveries, make_channel, make_due, message, record, sweep
 from tests.ledgers.rows import lease, row_in
 from tests.watch.scenes import beat, overdue
 
@@ -199,6 +199,21 @@ def test_a_secret_that_is_missing_holds_and_says_which(monkeypatch: pytest.Monke
 
     assert (found.state, found.channel) == (State.LATE, "pager")
     assert "credential pager-key unavailable" in found.sentence
+
+
+def test_a_sender_that_could_not_be_loaded_at_the_start_is_told_and_tried_again() -> None:
+    Channel.objects.update(settings={"path": "tests.delivery.no_such_module.send"})
+    record()
+    sweep()
+    age("ledgers_delivery", "created_at", 61)
+    assert "not ready" in seen("held").sentence
+
+    Channel.objects.update(settings={"path": SENDER})
+    make_due()
+    sweep()
+
+    assert [one.status for one in deliveries()] == [S.DELIVERED]
+    assert seen("held").state is State.OK
 
 
 def test_what_a_person_paused_or_everything_that_is_held_is_no_trouble() -> None:

@@ -36,9 +36,10 @@ NO_WAY = (
 
 class Command(LedgerCommand):
     help = (
-        "Look whether anything is silent or unsafe: no worker alive, deliveries unknown for more\n"
-        "than 5 minutes (again at 1 hour) or overdue, the database not answering. With --push,\n"
-        "tell people by mail and webhook, once per transition and channel, whatever workers do."
+        "Look whether anything is silent or unsafe: nobody works, something is overdue, unknown,\n"
+        "held or without success, the database does not answer, and more (docs/alarms.md). With\n"
+        "--push, tell people by mail and webhook, once per transition and channel, whatever\n"
+        "workers do; send the probes of channels that ask for them; and ping the dead-man's switch."
     )
     lesson = """
         Exit codes: 0 nothing is wrong · 1 something is late · 2 something is red, or used wrongly
