@@ -130,6 +130,8 @@ def _needles() -> list[tuple[str, tuple[object, ...], tuple[str, ...]]]:
     found: list[tuple[str, tuple[object, ...], tuple[str, ...]]] = [
         ("overview", (), ("1 window closing", "the most in one hour", "partner-feed")),
         ("liveness", (), ("Due against done", "Workers of the last day", loop.run_id)),
+        ("restore", (), ("No restore was noticed",)),
+        ("retention", (), ("What is kept",)),
         ("triage", (), ("Decide about 38", TRIAGER, "the first window closes")),
         ("approvals", (), ("the visit is tonight", "undone", "refused", APPROVER)),
         ("channels", (), tuple(Channel.objects.values_list("slug", flat=True))),
