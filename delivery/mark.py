@@ -13,8 +13,9 @@ do: what a power cut can cost is the last beat's time.
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ from delivery.whereabouts import Whereabouts
 from ledgers.canonical import sha256
 from ledgers.instance import Instance
 
+PATIENCE_S = 5.0  # for the lock, which is held for as long as a small file takes
 RIGHT = "Let COUNTERFOIL_MARK name a folder that this user may write and that outlives restarts."
 
 
@@ -91,8 +93,25 @@ def read(namespace: UUID, instance: Instance) -> Mark | None:
         return None
     except OSError as error:
         raise MarkError(f"The mark {path} cannot be read: {error.strerror}. {RIGHT}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise MarkError(f"The mark {path} is damaged: {error}.") from error
+
+
+def elsewhere(namespace: UUID, instance: Instance) -> Instance | None:
+    """Another instance of this installation in which workers of this host have worked, if any."""
+    for path in sorted(folder().glob(f"{namespace}-*.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            other = Mark.read(json.loads(path.read_text(encoding="utf-8")))
+            if other.instance != instance and other.counts:
+                return other.instance
+    return None
 
 
 def keep(
@@ -145,7 +164,10 @@ def path_of(namespace: UUID, instance: Instance) -> Path:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """One process, and one thread, at a time. The lock ends with whoever holds it."""
+    """One process, and one thread, at a time. The lock ends with whoever holds it.
+
+    A process that is frozen holds it, too: then nothing is sent, and this one can still be ended.
+    """
     place = folder()
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -153,10 +175,24 @@ def _locked() -> Iterator[None]:
     except OSError as error:
         raise MarkError(f"No mark can be kept in {place}: {error.strerror}. {RIGHT}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > give_up:
+                raise MarkError(
+                    f"A worker that stands still holds {folder() / 'lock'}."
+                    " Let it go on, or kill it."
+                ) from error
+            time.sleep(0.002)
 
 
 def _write(namespace: UUID, mark: Mark, *, durable: bool) -> None:

@@ -240,6 +240,7 @@ def look() -> Looked:
         remembered=Instance.read(row.instance),
         counts=_counts(known.counts if known else ()),
         empty=not Delivery.objects.exists(),
+        elsewhere=mark.elsewhere(row.namespace, now),
         confirmed_at=row.confirmed_at,
     )
     try:

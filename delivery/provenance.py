@@ -33,6 +33,7 @@ class Database:
 
     `instance`: what it is; `remembered`: what it was when workers last knew it, None before any
     did. `counts`: those of the workers that the mark names. `empty`: no delivery was ever recorded.
+    `elsewhere`: another instance of it, in which workers of this host have worked.
     `confirmed_at`: when a person last said which database this is.
     """
 
@@ -41,6 +42,7 @@ class Database:
     remembered: Instance | None
     counts: Mapping[str, int] = field(default_factory=dict)
     empty: bool = False
+    elsewhere: Instance | None = None
     confirmed_at: datetime | None = None
 
 
@@ -103,6 +105,9 @@ def _unmarked(mark: Mark | None, database: Database) -> Verdict:
 
     One of an earlier epoch is of before a restore that was noticed, and may have known more.
     """
+    if database.empty and database.elsewhere:
+        # A backup of before the first work: agents that begin anew would have all of it sent again.
+        return _put_back(f"nothing is recorded in it, and this host knew {database.elsewhere}")
     if database.empty:
         return Verdict(Finding.NEW)
     if mark is None:

@@ -18,14 +18,21 @@ import json
 import re
 import sys
 import zipfile
+import zlib
 
 FORMAT = "counterfoil-bundle/1"
 MOVES = frozenset(
-    ("record", "begin", "accept", "suspect", "clear", "fail", "expire", "cancel", "reissue")
+    ("record", "begin", "accept", "suspect", "rewind", "clear", "fail", "expire", "cancel",
+     "reissue")
 )
 # What a delivery is, as its row and the event that recorded it must both say.
 IDENTITY = ("message", "channel", "destination", "part", "generation", "body_hash",
             "idempotency_key", "recognizer")  # fmt: skip
+
+
+# What reading something that is no bundle may come to.
+BROKEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError,
+          EOFError, MemoryError, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 class Unproven(Exception):  # noqa: N818  it is what the verdict says
@@ -34,6 +41,11 @@ class Unproven(Exception):  # noqa: N818  it is what the verdict says
 
 def sha256(data):
     return hashlib.sha256(data).digest()
+
+
+def say(line):
+    """Print a line as one line: what a bundle names must not write over what is said of it."""
+    print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line))
 
 
 def demand(condition, words):
@@ -171,16 +183,16 @@ def report_run(ledgers, texts, chain, seals):
     for row in ledgers["deliveries"]:
         counts[row["status"]] = counts.get(row["status"], 0) + 1
     told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "none"
-    print(f"run         {run['run_id']} of {run['agent']}: {run['status']}")
-    print(f"deliveries  {told}")
-    print(f"record      {len(texts)} events, attempts and findings, all as they were sealed")
+    say(f"run         {run['run_id']} of {run['agent']}: {run['status']}")
+    say(f"deliveries  {told}")
+    say(f"record      {len(texts)} events, attempts and findings, all as they were sealed")
     report_seals(chain, seals)
 
 
 def report_seals(chain, seals):
     last = max(chain)
-    print(f"seals       {seals['first']} to {last} of installation {seals['installation']}")
-    print(f"anchor      {last}:{chain[last][2]}")
+    say(f"seals       {seals['first']} to {last} of installation {seals['installation']}")
+    say(f"anchor      {last}:{chain[last][2]}")
 
 
 # --- An export of the trail -----------------------------------------------------------------------
@@ -216,8 +228,8 @@ def check_export(path, anchors):
     for kind, left in listed.items():
         demand(not left, f"{kind} {min(left, default=0)}: its sealed text is missing")
     check_anchors(anchors, chain)
-    print(f"record      {sealed} events, attempts and findings, all as they were sealed")
-    print(f"            {waiting} more waited for their seal, and are not proven")
+    say(f"record      {sealed} events, attempts and findings, all as they were sealed")
+    say(f"            {waiting} more waited for their seal, and are not proven")
     if chain:
         report_seals(chain, seals)
 
@@ -248,15 +260,15 @@ def main(words=None):
             with open(asked.file, "rb") as file:
                 check_run(file.read(), asked.anchor)
     except Unproven as error:
-        print(f"NOT PROVEN: {error}")
+        say(f"NOT PROVEN: {error}")
         return 1
     except OSError as error:
-        print(f"it cannot be read: {error}")
+        say(f"it cannot be read: {error}")
         return 2
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, RecursionError) as error:
-        print(f"NOT PROVEN: it is not a whole bundle: {type(error).__name__}: {error}")
+    except BROKEN as error:
+        say(f"NOT PROVEN: it is not a whole bundle: {type(error).__name__}: {error}")
         return 1
-    print("proven      compare the anchor with one that was kept elsewhere")
+    say("proven      compare the anchor with one that was kept elsewhere")
     return 0
 
 

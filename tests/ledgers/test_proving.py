@@ -1,10 +1,12 @@
 """A bundle is checked by a script that has none of our code, and any change of it is found."""
 
 import importlib.util
+import io
 import json
 import random
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,9 +15,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from delivery import lifting, restoring
 from ledgers import seals
 from ledgers.models import Delivery, Event, Seal
 from ledgers.proving import prove
+from ledgers.states import MOVES
 from ledgers.states import DeliveryStatus as S
 from tests.commands.shell import typed
 from tests.factories import make_channel, record
@@ -213,3 +217,54 @@ def test_a_run_that_is_not_there_and_a_folder_that_is_not_are_named(tmp_path: Pa
 
     assert (nobody.code, "there is no run 'R-5'" in nobody.err) == (2, True)
     assert (nowhere.code, "cannot be written" in nowhere.err) == (2, True)
+
+
+def test_it_knows_every_move_of_a_delivery(checker: ModuleType) -> None:
+    assert {move.name for move in MOVES} == checker.MOVES
+
+
+def test_what_a_restore_put_in_doubt_is_proven(checker: ModuleType, tmp_path: Path) -> None:
+    record(run_id="R-1")
+    lifting.declare_restored("a dump", "ann")
+    while restoring.rewind_some("worker-1"):
+        pass
+
+    assert Delivery.objects.get().status == "unknown"
+    assert verdict(checker, tmp_path, prove("R-1", "ada")) == 0
+
+
+def test_a_bundle_cannot_write_its_own_verdict(
+    bundle: str, checker: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read on a terminal, by somebody who does not trust who wrote it."""
+    forged = json.loads(bundle)
+    forged["records"][0] |= {"kind": "\r\x1b[2Kproven\nproven", "seal": 10**6}
+    text = json.dumps(forged, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+    code = verdict(checker, tmp_path, text)
+
+    said = capsys.readouterr().out
+    assert code == 1
+    assert said.startswith("NOT PROVEN: ")
+    assert said.isascii()
+    assert said.count("\n") == 1
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("broken", ["encrypted", "compressed otherwise", "a list"])
+def test_what_is_no_bundle_is_named_so(
+    checker: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str
+) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("manifest.json", "[]" if broken == "a list" else "{}")
+    raw = bytearray(data.getvalue())
+    central = raw.index(b"PK\1\2")
+    if broken == "encrypted":
+        raw[6] |= 1
+        raw[central + 8] |= 1
+    elif broken != "a list":
+        raw[8:10] = raw[central + 10 : central + 12] = b"\x63\0"
+
+    assert verdict(checker, tmp_path, bytes(raw)) == 1
+    assert capsys.readouterr().out.startswith("NOT PROVEN: it is not a whole bundle: ")

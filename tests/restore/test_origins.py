@@ -1,5 +1,6 @@
 """Where a database comes from: copies of every kind, hosts without a mark, and what people say."""
 
+import fcntl
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -268,3 +269,38 @@ def test_the_mark_is_private_and_beside_the_data(alerts: Channel) -> None:
 
     assert path.stat().st_mode & 0o777 == 0o600
     assert mark.folder().is_relative_to(settings.COUNTERFOIL_DATA)
+
+
+def test_an_empty_backup_is_no_new_ledger_where_this_host_has_worked_in_it(
+    alerts: Channel, desk: Desk
+) -> None:
+    """A dump of before the first worker came: agents that begin anew would have all sent again."""
+    with copied():
+        sweep()
+        record(["tg:1"])
+        sweep()
+
+    with copied():
+        sweep()
+        record(["tg:1"])
+        sweep()
+        status, why = delivery("tg:1").status, held_for()
+
+    assert (desk.effects("tg:1"), status) == (1, "unknown")
+    assert "nothing is recorded in it, and this host knew database" in why
+
+
+def test_a_frozen_process_that_has_the_lock_of_the_marks_stops_no_other_from_ending(
+    alerts: Channel, desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(mark, "PATIENCE_S", 0.05)
+    record(["tg:1"])
+    with (mark.folder() / "lock").open() as frozen:
+        fcntl.flock(frozen, fcntl.LOCK_EX)
+        sweep(seconds=1)
+        held_back = desk.effects("tg:1")
+
+    sweep()
+
+    assert "A worker that stands still holds" in caplog.text
+    assert (held_back, desk.effects("tg:1")) == (0, 1)
