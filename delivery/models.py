@@ -10,7 +10,10 @@ from ledgers.models import Channel, Delivery
 
 
 class Worker(models.Model):
-    """One process start of a worker. A row that stops beating is a worker that is gone."""
+    """One process start of a worker. A row that stops beating is a worker that is gone.
+
+    None is ever removed: a host that comes back names the one that it last knew (`delivery.mark`).
+    """
 
     name = models.CharField(max_length=100, unique=True)
     host = models.CharField(max_length=100)

@@ -6,7 +6,7 @@ rewound; one that nobody can vouch for is held until a person says which it is.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,11 +38,15 @@ UNKNOWN = "the database is looked at: it may have been restored"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found: the installation's row, and the mark that this host may write about it."""
+    """What was found: the installation's row, and the mark that this host may write about it.
+
+    `there`: the counts that were in this host's mark.
+    """
 
     row: Installation
     mark: Mark
     verdict: Verdict
+    there: Mapping[str, int]
 
 
 class Origin:
@@ -197,7 +201,7 @@ class Origin:
         if at is not None and looked.mark.unsure_at != at:
             row = ensure_row(self._who, self._mode)
             mine = replace(looked.mark, counts={self._who.name: row.mark}, unsure_at=at)
-            mark.keep(looked.row.namespace, mine, anew=True, durable=True)
+            mark.keep(looked.row.namespace, mine, looked.there, anew=True, durable=True)
 
     def _join(self, looked: Looked) -> None:
         """It is known: count, and write the mark.
@@ -215,7 +219,8 @@ class Origin:
             self._count = joined[0]
             _remember(mine)
         self._mark = replace(mine, counts={self._who.name: self._count}, unsure_at=None)
-        mark.keep(self._namespace, self._mark, anew=True, durable=True)
+        # All that was in it is reached, or of an epoch that is over: the own count stands for it.
+        mark.keep(self._namespace, self._mark, looked.there, anew=True, durable=True)
         self.known, self._rewinding = True, True
         self._next = boottime() + BEAT_S
         stop_sign.doubt("")
@@ -250,7 +255,7 @@ def look() -> Looked:
             f"No mark can be kept in {mark.folder()}: {error.strerror}. {mark.RIGHT}"
         ) from error
     mine = Mark(row.epoch, now, where, unsure_at=known.unsure_at if known else None)
-    return Looked(row, mine, judge(known, where, database))
+    return Looked(row, mine, judge(known, where, database), known.counts if known else {})
 
 
 def note_birth() -> None:

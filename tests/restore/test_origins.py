@@ -21,7 +21,7 @@ from tests.database import _server
 from tests.delivery.senders import Desk
 from tests.factories import delivery, make_due, record, sweep
 from tests.restore.backups import Backup
-from tests.restore.scenes import forget_mark
+from tests.restore.scenes import forget_mark, whole
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -260,6 +260,20 @@ def test_a_kill_between_the_hold_and_the_rewinding_is_made_up_for(
     assert lifting_worker.settled == 0
     assert (before, delivery("tg:1").status, desk.effects("tg:1")) == ("pending", "unknown", 0)
     assert Installation.objects.get().rewound_to is None
+
+
+def test_a_mark_names_only_the_workers_that_are_there(alerts: Channel) -> None:
+    """Shifts come by the second, each under a name of its own."""
+    for _ in range(5):
+        sweep()
+    two = [Worker("shift", 1), Worker("shift", 1)]
+    for one in two:
+        one._origin.learn()
+    kept = mark.read(whole().namespace, instance.present())
+
+    assert kept is not None
+    assert set(kept.counts) <= {one.who.name for one in two}
+    assert two[1].who.name in kept.counts
 
 
 def test_the_mark_is_private_and_beside_the_data(alerts: Channel) -> None:
