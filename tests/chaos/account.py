@@ -143,13 +143,14 @@ def _compare(
         done.attempts += 1
     rows = {row.idempotency_key: row for row in Delivery.objects.select_related("message__channel")}
     done.claim(set(submissions) - set(rows), "what arrives is on record")
+    disagreed: list[str] = []
     for key, row in rows.items():
         attempts = tried[row.pk]
-        wrong = list(_complaints(row, attempts, submissions[key], effects[key]))
-        if wrong and _is_residual(row, attempts, freezes):
-            done.residual += [f"{row.destination}: {one}" for one in wrong]
-        else:
-            done.claim((f"{row.destination}: {one}" for one in wrong), "both sides agree")
+        wrong = _complaints(row, attempts, submissions[key], effects[key])
+        told = [f"{row.destination}: {one}" for one in wrong]
+        explained = bool(told) and _is_residual(row, attempts, freezes)
+        (done.residual if explained else disagreed).extend(told)
+    done.claim(disagreed, "both sides agree")
 
 
 def _complaints(

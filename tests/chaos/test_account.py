@@ -20,10 +20,17 @@ Arrived = list[dict[str, Any]]
 Accounted = Callable[..., Account]
 
 
-@pytest.fixture
-def recipient() -> Iterator[Simulator]:
+@pytest.fixture(scope="module")
+def recipient_process() -> Iterator[Simulator]:
     with Simulator.start() as recipient:
         yield recipient
+
+
+@pytest.fixture
+def recipient(recipient_process: Simulator) -> Simulator:
+    """One that remembers nothing of earlier tests."""
+    recipient_process.forget()
+    return recipient_process
 
 
 @pytest.fixture
