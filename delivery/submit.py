@@ -37,7 +37,7 @@ from ledgers import moves
 from ledgers.boundaries import boundary
 from ledgers.canonical import sha256, storable
 from ledgers.evidence import Closing
-from ledgers.moves import Opening
+from ledgers.moves import Opened, Opening
 from ledgers.outbox import Claimed
 
 logger = logging.getLogger(__name__)
@@ -232,28 +232,28 @@ def write_ahead(
         guard.keep()
     calls = []
     for item in ready:
-        case = item.decided.case
-        attempt = opened.get(case.id)
+        attempt = opened.get(item.decided.case.id)
         if attempt is None:
             # A fact arrived or the lease ended: it comes round again.
             breaker.ended(item.route, "not_tried")
-            continue
-        check = _last_check(item, leases[case.id], mark, ways)
-        deadline_s = item.decided.facts.policy.deadline_s
-        calls.append(
-            Call(
-                delivery_pk=case.id,
-                route=item.route,
-                fence=attempt.fence,
-                attempt_id=attempt.attempt_id,
-                key=case.key,
-                rendered=item.rendered,
-                adapter=item.adapter,
-                journal=CallJournal(deadline_s, check),
-                fingerprint=ways.of(case.channel_id).fingerprint,
-            )
-        )
+        else:
+            calls.append(_call(item, attempt, leases[item.decided.case.id], mark, ways))
     return calls
+
+
+def _call(item: Ready, attempt: Opened, claimed: Claimed, mark: float, ways: Ways) -> Call:
+    case, policy = item.decided.case, item.decided.facts.policy
+    return Call(
+        delivery_pk=case.id,
+        route=item.route,
+        fence=attempt.fence,
+        attempt_id=attempt.attempt_id,
+        key=case.key,
+        rendered=item.rendered,
+        adapter=item.adapter,
+        journal=CallJournal(policy.deadline_s, _last_check(item, claimed, mark, ways)),
+        fingerprint=ways.of(case.channel_id).fingerprint,
+    )
 
 
 def _opening(item: Ready, ways: Ways, who: Identity) -> Opening:
