@@ -12,6 +12,7 @@ from django.core.management.base import CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from delivery.sealing import seal_if_due
 from delivery.worker import Worker
 from ledgers.management.command import Answer, LedgerCommand, MisuseError, at_least_one
 from ledgers.management.words import plain
@@ -50,6 +51,7 @@ class Command(LedgerCommand):
         worker = Worker(mode, options["concurrency"])
         if options["once"]:
             worker.run_shift(math.inf)
+            seal_if_due()
         else:
             _stop_on_signals(worker)
             self._greet(worker, options)
