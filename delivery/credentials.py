@@ -85,6 +85,12 @@ def holds_of(channel: Channel, fingerprint: str) -> dict[str, str]:
     return dict(rows.values_list("route", "why"))
 
 
+def shut_channels() -> frozenset[int]:
+    """The channels through which nothing leaves, since their credential is not let in."""
+    rows = CredentialHold.objects.filter(route="")
+    return frozenset(rows.values_list("channel_id", flat=True))
+
+
 def against(holds: Mapping[str, str], route: tuple[int, str], fingerprint: str) -> str:
     """Why a delivery on this route is held; empty where nothing is known against its secret."""
     return holds.get("") or holds.get(route[1]) or sign.against(*route, fingerprint)

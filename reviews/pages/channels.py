@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 
 from delivery.channels.secrets import SecretError, fingerprint, read_secret
+from delivery.credentials import shut_channels
 from delivery.editing import Settings, what
 from delivery.models import CredentialHold, Probe
 from delivery.reported import standing_of
@@ -37,6 +38,7 @@ def channels(request: HttpRequest) -> HttpResponseBase:
     context: dict[str, Any] = {
         "rows": rows,
         "held": held,
+        "shut": shut_channels(),
         "foresight": foresee([one.channel.pk for one, _ in rows], HELD) if held else None,
         "may_switch": may(request, "operate_channels"),
         "may_edit": may(request, "edit_channels"),

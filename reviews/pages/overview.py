@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from delivery.credentials import shut_channels
 from ledgers.clock import database_now
 from ledgers.models import Channel, Delivery
 from reviews.alarming import Alarms, alarms
@@ -54,6 +55,7 @@ def _context() -> dict[str, Any]:
         "workers": workers,
         "closing": remembered("closing", SHORT_S, _closing),
         "channels": channels,
+        "shut": remembered("shut", SHORT_S, shut_channels),
         "hours": remembered("chart", LONG_S, lambda: hours_chart(database_now())),
         "ages": remembered("ages", SHORT_S, ages),
         "waiting": whole.waiting,

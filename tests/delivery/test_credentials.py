@@ -400,9 +400,15 @@ def test_a_hold_is_shown_on_the_page_of_its_channel(
     sweep()
 
     text = admin_client.get(reverse("admin:channel", args=["alerts"])).content.decode()
+    pages = [
+        admin_client.get(reverse(f"admin:{name}")).content.decode()
+        for name in ("channels", "overview_live")
+    ]
     listed = admin_client.get(reverse("admin:concern", args=["credential"]))
 
     assert "Credential refused: ok: false, token_revoked" in text
-    assert "open to send" not in text
+    for page in (text, *pages):
+        assert "its credential is not let in" in page
+        assert "open to send" not in page
     assert "manage.py channel_check alerts" in text
     assert [row for row, _ in listed.context["rows"]] == list(Delivery.objects.all())
