@@ -82,6 +82,8 @@ class Origin:
         """Look again before anything more is sent."""
         if self.known:
             self.known, self._next = False, 0.0
+            # Who vouched before may have vouched for what it was before.
+            self._since, self._patience_ends = None, boottime() + WAIT_S
             stop_sign.doubt(why)
 
     def count(self) -> None:

@@ -48,7 +48,8 @@ def test_a_backup_with_a_later_attempt_and_without_the_one_that_was_sent_is_noti
     attempt 1 is committed and sent. A mark of the highest attempt seen would be satisfied by that
     backup, and attempt 1 would be sent again.
     """
-    record(["tg:1", "tg:2"])
+    record(["tg:1"])
+    record(["tg:2"], run_id="run-2")  # due a moment later, so that it is taken second
     slow = SlowToCommit(Identity("slow", "host", "build"))
     calls: list[Call] = []
 

@@ -1,8 +1,13 @@
 """A worker that comes to a database that was put back holds it, and sends nothing twice."""
 
+import shutil
+from pathlib import Path
+from typing import Any
+
 import pytest
 from django.db import connection
 
+from delivery import mark
 from delivery.worker import Worker
 from ledgers.models import Channel, Event, Installation
 from tests.delivery.senders import Desk
@@ -85,3 +90,39 @@ def test_a_restore_that_is_half_done_is_waited_for(alerts: Channel, desk: Desk) 
     assert (early.epoch, early.held_at) == (1, None)
     assert (Installation.objects.get().epoch, delivery("tg:1").status) == (2, "unknown")
     assert desk.effects("tg:1") == 1
+
+
+def test_a_worker_of_another_host_joins_what_the_first_has_made_of_it(
+    alerts: Channel, desk: Desk, settings: Any, tmp_path: Path
+) -> None:
+    """Both ran on through the restore. One holds; the other waits until that one vouches."""
+    record(["tg:1"])
+    backup = Backup.now()
+    first, second = Worker("shift", 4), Worker("shift", 4)
+    first.work_off(10)
+    second.work_off(10)
+    here, there = mark.folder(), tmp_path / "another host"
+    shutil.copytree(here, there)
+    backup.restore()
+
+    first._origin._next = 0.0
+    first._try(first._origin.learn)
+    first.work_off(10)
+    settings.COUNTERFOIL_MARK = there
+    alone = looks_again(second)
+    settings.COUNTERFOIL_MARK = here
+    first._origin._beat()
+    settings.COUNTERFOIL_MARK = there
+    vouched_for = looks_again(second)
+
+    assert (first._origin.known, alone, vouched_for) == (True, False, True)
+    assert Installation.objects.get().epoch == 2
+    assert desk.effects("tg:1") == 1
+
+
+def looks_again(worker: Worker) -> bool:
+    """Its beat finds that it is forgotten, and then it looks; whether it knows the database."""
+    for _ in range(2):
+        worker._origin._next = 0.0
+        worker._try(worker._origin.learn)
+    return worker._origin.known
