@@ -5,7 +5,7 @@ batches, by whichever worker gets to it: `Installation.rewound_to` says how far 
 in between only delays it. What is recorded under the hold is rewound as it is recorded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -161,6 +161,22 @@ def rewind(ids: Sequence[int], actor: str) -> None:
             if one.status in OPEN
         ]
     )
+
+
+# --- What people begin again
+
+
+def ended_before(ids: Iterable[int]) -> set[int]:
+    """Of these, what ended before the last restore: in the time that is lost it may have been tried
+    again, and have been sent.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT d.id FROM ledgers_delivery d, ledgers_installation i"
+            " WHERE d.id = ANY(%s) AND d.finished_at < i.restored_at",
+            [sorted(ids)],
+        )
+        return {found for (found,) in cursor.fetchall()}
 
 
 # --- Recording

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from delivery import hooks
+from delivery import hooks, restoring
 from delivery.cancel import cancel_deliveries
 from delivery.decide import carry_out, decide
 from delivery.history import read
@@ -144,8 +144,12 @@ def _try_again(order: Order) -> Fates:
         change(seen, order.by.actor, "decided", order.decision.reason, due_at)
         for seen in order.rows.values()
     ]
+    ended = restoring.ended_before(order.rows)
     done = moves.reissue(changes)
-    return _done(done, "it is tried again when the undo is over")
+    restoring.rewind(sorted(ended & done), order.by.actor)
+    return _done(done - ended, "it is tried again when the undo is over") | _done(
+        done & ended, "it is in doubt: it ended before the restore, and may have been sent since"
+    )
 
 
 def change(seen: Seen, actor: str, rule: str, why: str, due_at: datetime | None = None) -> Change:

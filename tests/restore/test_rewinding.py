@@ -8,6 +8,7 @@ from delivery import lifting
 from delivery.simulator.client import Simulator
 from ledgers.clock import database_now
 from ledgers.models import Attempt, Channel, Delivery, Event, Installation, OutboxItem
+from ledgers.verify import broken, verify
 from reviews import decisions
 from reviews.errors import NotAllowedError
 from reviews.kinds import Kind
@@ -17,7 +18,7 @@ from tests.delivery.waves import take_call
 from tests.factories import deliveries, delivery, make_due, record, sweep
 from tests.restore.backups import Backup
 from tests.restore.scenes import let_old_leases_end, lift, lose, release, whole
-from tests.reviews.scenes import BLIND, ROOM, channel, let_undo_end, unknown, wish
+from tests.reviews.scenes import BLIND, ROOM, channel, failed, let_undo_end, unknown, wish
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -289,3 +290,49 @@ def test_an_attempt_on_record_is_in_doubt_even_if_nothing_was_forgotten(
         decisions.decide(alice, wish(Kind.RELEASE), [row])
     assert Attempt.objects.count() == 1
     assert Installation.objects.get().restoring
+
+
+def test_what_had_ended_may_have_been_tried_again_in_the_time_that_is_lost(
+    recipient: Simulator, alice: Person
+) -> None:
+    """It says "provably not sent", and a person believes it a second time."""
+    channel(recipient, settings=BLIND)
+    row = failed(recipient)
+    backup = Backup.now()
+    recipient.behave(ROOM, "accept")
+    decisions.decide(alice, wish(Kind.TRY_AGAIN), [row])
+    let_undo_end(row)
+    sweep()
+    assert recipient.effects(ROOM) == 1
+    backup.restore()
+    sweep()
+    lift()
+    row.refresh_from_db()
+
+    decisions.decide(alice, wish(Kind.TRY_AGAIN), [row])
+    let_undo_end(row)
+    sweep()
+
+    row.refresh_from_db()
+    assert recipient.effects(ROOM) == 1
+    assert (row.status, row.rewound_at is not None) == ("unknown", True)
+
+
+def test_a_second_copy_may_be_decided_on_under_the_hold_and_goes_after_it(
+    recipient: Simulator, alice: Person, bob: Person
+) -> None:
+    channel(recipient, settings=BLIND)
+    lose([ROOM])
+    (row,) = deliveries()
+
+    asked = decisions.decide(alice, wish(Kind.SEND_OTHERWISE), [row])
+    decisions.approve(bob, asked.pk)
+    let_undo_end(*deliveries())
+    sweep()
+    under_the_hold = recipient.effects(ROOM)
+
+    assert broken(verify()) == []
+    lift()
+    sweep()
+    assert (under_the_hold, recipient.effects(ROOM)) == (1, 2)
+    assert {one.status for one in deliveries()} == {"delivered"}
