@@ -25,6 +25,9 @@ def main() -> None:
         sockets=[listening],
         threads=THREADS,
         ident=None,
+        # No page takes more. Else a stranger's gigabyte, posted as a report, is written to disk
+        # before anybody looks at it.
+        max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
         # Without what the proxy says, every request looks like plain HTTP and is sent round in
         # circles to HTTPS.
         clear_untrusted_proxy_headers=not settings.COUNTERFOIL_BEHIND_PROXY,

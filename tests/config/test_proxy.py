@@ -1,11 +1,14 @@
 """Behind a proxy: what it says of a request is heard, and what a stranger adds is not."""
 
+import http.client
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -47,6 +50,16 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
             running.wait(timeout=20)
 
 
+def announce(url: str, length: int) -> int:
+    """Say that so many bytes will follow, and wait for what the server thinks of that."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    with closing(connection):
+        connection.putrequest("POST", urlsplit(url).path)
+        connection.putheader("Content-Length", str(length))
+        connection.endheaders()
+        return connection.getresponse().status
+
+
 def test_a_page_that_a_proxy_fetched_by_https_is_not_sent_round_in_circles(
     behind: tuple[str, str],
 ) -> None:
@@ -56,7 +69,9 @@ def test_a_page_that_a_proxy_fetched_by_https_is_not_sent_round_in_circles(
     # The socket listens already: the first one waits until the console has started.
     answer = requests.get(url, headers=headers, allow_redirects=False, timeout=60)
     plain = requests.get(url, allow_redirects=False, timeout=10)
+    long = announce(url, 3_000_000)
 
+    assert long == 413  # by the server itself: the application would have sent it on
     assert answer.status_code == (200 if told == "on" else 301)
     assert plain.status_code == 301
 
