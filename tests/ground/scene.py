@@ -41,6 +41,7 @@ class Scene:
     def __enter__(self) -> Self:
         self.server.start()
         self._stack.callback(self.server.stop)
+        self.server.wait_for_no_disk()
         self.proxy = self._stack.enter_context(Proxy(self.server.socket))
         self.recipient = self._stack.enter_context(Simulator.start(self.folder / "recipient"))
         return self
