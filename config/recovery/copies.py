@@ -39,6 +39,7 @@ class Copy:
             "COUNTERFOIL_ENV_FILE": os.devnull,
             "COUNTERFOIL_DATA": str(self.data),
             "COUNTERFOIL_UNDO_S": "0",
+            "COUNTERFOIL_STATEMENT_TIMEOUT_S": "3600",  # all of a large ledger is verified
             "DATABASE_URL": self.url,
         }
 

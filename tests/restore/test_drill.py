@@ -40,6 +40,7 @@ def claims(answer: Typed) -> dict[str, bool]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_restore_repeats_nothing_and_leaves_nothing_behind() -> None:
     played = typed("restore_drill", "--json")
 
@@ -53,6 +54,7 @@ def test_a_restore_repeats_nothing_and_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_provider_that_forgets_its_keys_is_told_as_a_repeated_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
