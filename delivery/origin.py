@@ -6,7 +6,7 @@ rewound; one that nobody can vouch for is held until a person says which it is.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -59,7 +59,7 @@ class Origin:
         self._since: datetime | None = None  # when it first looked, by the database's clock
         self._patience_ends = boottime() + WAIT_S
         self._next = 0.0
-        self._told = ""
+        self._said: set[str] = set()
         self._namespace = UUID(int=0)
         self._mark: Mark | None = None
         self._count = 0
@@ -161,7 +161,7 @@ class Origin:
             self._tell(f"a restore is under way: {missing[0]} is not whole yet")
             return
         try:
-            self._conclude(look())
+            self._conclude(look(self._say))
         except MarkError as error:
             self._tell(str(error))
 
@@ -225,22 +225,36 @@ class Origin:
         mark.keep(self._namespace, self._mark, looked.there, anew=True, durable=True)
         self.known, self._rewinding = True, True
         self._next = boottime() + BEAT_S
+        self._said.clear()
         stop_sign.doubt("")
 
     def _tell(self, why: str) -> None:
-        if why != self._told:
-            self._told = why
-            logger.error("nothing is sent: %s. What to do: docs/restore.md", why)
+        self._say(f"nothing is sent: {why.removesuffix('.')}. What to do: docs/restore.md")
+
+    def _say(self, text: str) -> None:
+        """Once each: it looks twice a second, for as long as it takes."""
+        if text not in self._said:
+            self._said.add(text)
+            logger.error(text)
 
 
-def look() -> Looked:
+def look(say: Callable[[str], None] = logger.error) -> Looked:
     """What the database is, against what this host knew. Writes nothing.
+
+    Args:
+        say: told of a mark that cannot be read.
 
     Raises:
         MarkError: there is no place where a mark could be kept.
     """
     row, now = Installation.objects.get(), instance.present()
-    known = _readable(row.namespace, now)
+    try:
+        where = here(mark.folder())
+    except OSError as error:
+        raise MarkError(
+            f"No mark can be kept in {mark.folder()}: {error.strerror}. {mark.RIGHT}"
+        ) from error
+    known = _readable(row.namespace, now, say)
     database = Database(
         epoch=row.epoch,
         instance=now,
@@ -250,30 +264,24 @@ def look() -> Looked:
         elsewhere=mark.elsewhere(row.namespace, now),
         confirmed_at=row.confirmed_at,
     )
-    try:
-        where = here(mark.folder())
-    except OSError as error:
-        raise MarkError(
-            f"No mark can be kept in {mark.folder()}: {error.strerror}. {mark.RIGHT}"
-        ) from error
     mine = Mark(row.epoch, now, where, unsure_at=known.unsure_at if known else None)
     return Looked(row, mine, judge(known, where, database), known.counts if known else {})
 
 
 def note_birth() -> None:
     """Keep that this host was there when the installation began. Best effort: workers look anew."""
-    looked = look()
     try:
+        looked = look()
         mark.keep(looked.row.namespace, replace(looked.mark, unsure_at=None), anew=True)
     except MarkError as error:
         logger.warning("%s", error)
 
 
-def _readable(namespace: UUID, now: Instance) -> Mark | None:
+def _readable(namespace: UUID, now: Instance, say: Callable[[str], None]) -> Mark | None:
     try:
         return mark.read(namespace, now)
     except MarkError as error:
-        logger.error("%s It counts as none.", error)  # noqa: TRY400  the text says it all
+        say(f"{error} It counts as none.")
         return None
 
 

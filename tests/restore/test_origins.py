@@ -231,6 +231,32 @@ def test_where_no_mark_can_be_written_nothing_is_sent_and_nothing_is_in_doubt(
     assert desk.effects("tg:1") == 1
 
 
+def test_migrating_where_no_mark_can_be_kept_is_no_failure_and_says_so(
+    transactional_db: None, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in a container that only migrates: workers look anew, and its ledger is empty."""
+    (tmp_path / "file").touch()
+    settings.COUNTERFOIL_MARK = tmp_path / "file" / "mark"
+
+    origin.note_birth()
+
+    assert "Let COUNTERFOIL_MARK name a folder that this user may write" in caplog.text
+
+
+def test_a_worker_that_can_keep_no_mark_sends_nothing_and_says_what_would_be_right(
+    alerts: Channel, desk: Desk, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    record(["tg:1"])
+    (tmp_path / "file").touch()
+    settings.COUNTERFOIL_MARK = tmp_path / "file" / "mark"
+
+    sweep()
+
+    assert desk.effects("tg:1") == 0
+    assert caplog.text.count("Let COUNTERFOIL_MARK name a folder that this user may write") == 1
+    assert held_for() == ""
+
+
 def test_two_workers_that_notice_at_once_hold_once(alerts: Channel, desk: Desk) -> None:
     record(["tg:1"])
     backup = Backup.now()
