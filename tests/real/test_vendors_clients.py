@@ -20,7 +20,7 @@ import pytest
 from delivery.channels.contract import Posted
 from delivery.outcomes import Accepted
 from tests.channels.notebook import Notebook
-from tests.contract.test_vendors import SEARCHABLE, TOKEN, Lab
+from tests.contract.lab import SEARCHABLE, TOKEN, Lab
 from tests.contract.vendor import Ask, Entry
 from tests.contract.vendors import Twilio
 from tests.contract.ways import WAYS
