@@ -14,6 +14,7 @@ from reviews.records import Decision
 from tests.browser.faults import all_faults
 from tests.browser.window import Console
 from tests.factories import record
+from tests.restore.scenes import let_old_leases_end
 from tests.reviews.scenes import BLIND, channel
 
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -28,6 +29,7 @@ def restored(console: Console, recipient: Simulator) -> None:
     assert restoring.hold_restored(f"the count of {WORD} is 1", 1, instance.present(), "worker-1")
     while restoring.rewind_some("worker-1") is not None:
         pass
+    let_old_leases_end()
 
 
 @pytest.mark.usefixtures("restored")
