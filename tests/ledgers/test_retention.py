@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 from delivery import agent
-from ledgers import retention, sealcheck, seals, verify
+from ledgers import evidence, moves, retention, sealcheck, seals, verify
 from ledgers.errors import PurgedError
 from ledgers.models import (
     Attempt,
@@ -16,6 +17,7 @@ from ledgers.models import (
     DeliveryTombstone,
     Event,
     Message,
+    OutboxItem,
     Purge,
     Run,
     RunTombstone,
@@ -25,7 +27,7 @@ from ledgers.states import DeliveryStatus as S
 from tests.factories import make_channel, message, record
 from tests.ledgers.connections import other_thread, second_connection, wait_until_blocked
 from tests.ledgers.old import DAY_S, POLICY_S, age, old_run
-from tests.ledgers.rows import begin, close, row_in
+from tests.ledgers.rows import change_of, row_in
 
 pytestmark = pytest.mark.django_db
 TABLES = (Run, Step, Message, Delivery, Attempt)
@@ -355,13 +357,18 @@ def test_an_agent_that_opens_the_run_while_it_is_purged_is_refused() -> None:
     assert not Run.objects.exists()
 
 
-def test_failed_rows_fill_no_quota_and_recording_goes_on() -> None:
-    """2,001 terminal rows once filled a quota, until every new send failed: the field case."""
-    rows = record([f"tg:{n}" for n in range(40)], run_id="R-many")
-    for row in rows[:5]:
-        close(begin(row), "refused", permanent=True)
+def test_2001_rows_that_ended_fill_no_quota_and_recording_goes_on() -> None:
+    """Ended rows filled a quota of 2,000, and every new send failed: the field case."""
+    rows = record([f"tg:{n}" for n in range(2001)], run_id="R-many")
+    evidence.withdraw((row.pk for row in rows), "ada", "not wanted")
+    first = change_of(rows[0])
+    moves.cancel([replace(first, id=row.pk) for row in rows])
 
-    assert len(record(run_id="R-next")) == 1
+    row = record(run_id="R-next")[0]
+
+    assert Delivery.objects.filter(status="cancelled").count() == 2001
+    assert row.status == "pending"
+    assert OutboxItem.objects.get().delivery_id == row.pk
 
 
 def test_batches_look_at_everything_that_ended_and_say_what_is_kept() -> None:
