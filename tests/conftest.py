@@ -4,10 +4,17 @@ import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 
+import hypothesis
 import pytest
 from pytest_django import DjangoDbBlocker
 
 IN_CI = os.environ.get("CI") == "true"
+# How long an example takes says how busy the machine is, and nothing about the product.
+hypothesis.settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+if not IN_CI:  # there Hypothesis is unhurried by itself
+    hypothesis.settings.load_profile("unhurried")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
