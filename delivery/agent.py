@@ -138,7 +138,9 @@ class Step:
 
         Raises:
             InvalidValueError: a field is wrong, or a message was not announced.
+            LeaseLostError: the database was restored and has forgotten the step.
         """
+        execution.refuse_forgotten(self._lease)
         _record.record_messages(self._lease.step_pk, messages)
         return self.sent
 

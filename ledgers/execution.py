@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from ledgers import holder
 from ledgers.canonical import Json, canonical_json, check_name, check_text, sha256, shown, storable
@@ -24,7 +24,7 @@ from ledgers.errors import (
     RunEndedError,
 )
 from ledgers.models import Run, Step
-from ledgers.runs import DEATHS_ALLOWED, crash_loop_text
+from ledgers.runs import DEATHS_ALLOWED, crash_loop_text, forgotten_text, still_there
 from ledgers.states import RunStatus, StepStatus
 from ledgers.trail import log
 
@@ -87,7 +87,7 @@ def start_step(
     digest = _checked_digest(step_id, input, version, lease_s)
     with transaction.atomic():
         # No key: a late completion, which has the step's row, may still write events of the run.
-        run = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+        run = still_there(run)
         step = Step.objects.filter(run=run, step_id=step_id, version=version).first()
         if step is None:
             return _start_new(run, step_id, version, digest, lease_s)
@@ -243,8 +243,9 @@ def renew(lease: Lease, lease_s: float = DEFAULT_LEASE_S) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE ledgers_step SET lease_until = clock_timestamp() + make_interval(secs => %s),"
-            " holder = %s WHERE id = %s AND fence = %s AND status = 'running'",
-            [lease_s, holder.present(), lease.step_pk, lease.fence],
+            " holder = %s WHERE id = %s AND fence = %s AND status = 'running' AND step_id = %s"
+            " AND run_id = (SELECT id FROM ledgers_run WHERE run_id = %s)",
+            [lease_s, holder.present(), lease.step_pk, lease.fence, lease.step_id, lease.run_id],
         )
         if cursor.rowcount != 1:
             raise LeaseLostError(f"step {lease.step_id!r} is no longer yours; stop working on it.")
@@ -269,6 +270,7 @@ def complete_step(
     _check_ref(result_ref)
     _check_announces(announces)
     with transaction.atomic():
+        refuse_forgotten(lease)
         step = Step.objects.select_for_update().get(pk=lease.step_pk)
         if step.status == StepStatus.COMPLETED:
             return _keep_first(step, text)
@@ -320,9 +322,8 @@ def fail_step(lease: Lease, error: str) -> None:
     A step that another process has started since is left alone.
     """
     with transaction.atomic():
-        failed = Step.objects.filter(
-            pk=lease.step_pk, fence=lease.fence, status=StepStatus.RUNNING
-        ).update(
+        mine = _mine(lease).filter(fence=lease.fence, status=StepStatus.RUNNING)
+        failed = mine.update(
             status=StepStatus.FAILED,
             error=storable(error, 2000),
             lease_until=None,
@@ -331,6 +332,17 @@ def fail_step(lease: Lease, error: str) -> None:
         if failed:
             step = Step.objects.get(pk=lease.step_pk)
             log("fail_step", "agent", step=step)
+
+
+def refuse_forgotten(lease: Lease) -> None:
+    """Raises `LeaseLostError` where a restore has forgotten the step, or gave its number away."""
+    if not _mine(lease).exists():
+        raise LeaseLostError(forgotten_text(lease.run_id))
+
+
+def _mine(lease: Lease) -> QuerySet[Step]:
+    named = {"step_id": lease.step_id, "version": lease.version, "run__run_id": lease.run_id}
+    return Step.objects.filter(pk=lease.step_pk, **named)
 
 
 def _lease(run: Run, step: Step, *, done: bool = False) -> Lease:

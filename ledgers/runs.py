@@ -6,7 +6,13 @@ from django.db.models import F, Q
 from ledgers import migrated
 from ledgers.canonical import check_name, storable
 from ledgers.clock import ClockTimestamp
-from ledgers.errors import ConflictError, CrashLoopError, NotFoundError, PurgedError
+from ledgers.errors import (
+    ConflictError,
+    CrashLoopError,
+    LeaseLostError,
+    NotFoundError,
+    PurgedError,
+)
 from ledgers.models import Run, RunTombstone
 from ledgers.models.trail import MAX_ACTOR
 from ledgers.states import RunStatus, StepStatus
@@ -105,6 +111,26 @@ def _lock_name(name: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
+def still_there(run: Run) -> Run:
+    """The row of a run that was opened, locked against a change of its name and end.
+
+    Raises:
+        LeaseLostError: it is forgotten; a restore may have given its number to another run.
+    """
+    row = Run.objects.select_for_update(no_key=True).filter(pk=run.pk, run_id=run.run_id).first()
+    if row is None:
+        raise LeaseLostError(forgotten_text(run.run_id))
+    return row
+
+
+def forgotten_text(run_id: str) -> str:
+    """What an agent is told whose work the database does not know any more."""
+    return (
+        f"run {run_id!r} is not as it was: the database was restored and has forgotten this work."
+        " Start the agent again, under the same run id."
+    )
+
+
 def end_run(run: Run, error: str = "") -> str:
     """End a run: completed if no error is given and no step is open, else failed or still running.
 
@@ -115,6 +141,7 @@ def end_run(run: Run, error: str = "") -> str:
         the status it has now.
     """
     with transaction.atomic():
+        still_there(run)
         locked = Run.objects.select_for_update().get(pk=run.pk)
         if locked.status not in {RunStatus.RUNNING, RunStatus.FAILED}:
             return locked.status
