@@ -133,9 +133,9 @@ def wake(channels: list[int], held_by: str) -> None:
 
 
 _WAKE = """
-UPDATE ledgers_outboxitem SET due_at = clock_timestamp() WHERE delivery_id IN (
+UPDATE ledgers_outboxitem SET due_at = clock_timestamp() WHERE delivery_id = ANY(ARRAY(
     SELECT o.delivery_id FROM ledgers_outboxitem o
     JOIN ledgers_delivery d ON d.id = o.delivery_id
     WHERE o.channel_id = ANY(%s) AND NOT o.leased AND o.due_at > (SELECT clock_timestamp())
       AND d.cause LIKE %s
-    ORDER BY o.due_at LIMIT %s FOR UPDATE OF o SKIP LOCKED)"""
+    ORDER BY o.due_at LIMIT %s FOR UPDATE OF o SKIP LOCKED))"""

@@ -252,14 +252,15 @@ def wake_held(channel_id: int, reason: str, count: int, within_s: float) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            UPDATE ledgers_outboxitem SET due_at = clock_timestamp() WHERE delivery_id IN (
+            UPDATE ledgers_outboxitem SET due_at = clock_timestamp()
+            WHERE delivery_id = ANY(ARRAY(  -- read once; IN (… LIMIT …) may be read for each row
                 SELECT o.delivery_id FROM ledgers_outboxitem o
                 JOIN ledgers_delivery d ON d.id = o.delivery_id
                 WHERE o.channel_id = %s AND NOT o.leased
                   AND o.due_at > (SELECT clock_timestamp())
                   AND o.due_at < (SELECT clock_timestamp() + make_interval(secs => %s))
                   AND position(%s IN d.cause) > 0
-                ORDER BY o.due_at LIMIT %s FOR UPDATE OF o SKIP LOCKED)
+                ORDER BY o.due_at LIMIT %s FOR UPDATE OF o SKIP LOCKED))
             """,
             [channel_id, within_s, reason, count],
         )

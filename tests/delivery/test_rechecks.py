@@ -10,6 +10,7 @@ from delivery.breaker import ALL, HELD_BY
 from delivery.next_move import HOLD_RECHECK_S
 from delivery.rechecks import LONGEST_S, PER_S, Rechecks
 from delivery.worker import Worker
+from ledgers import outbox
 from ledgers.clock import ClockTimestamp, database_now
 from ledgers.models import Channel, Delivery, Installation, OutboxItem
 from tests.delivery.senders import Desk
@@ -143,3 +144,20 @@ def test_a_recovered_route_wakes_more_than_a_thousand(
     assert after_one_turn == 7
     assert OutboxItem.objects.filter(due_at__lte=database_now()).count() == len(TO)
     assert delivery(TO[0]).status == "pending"
+
+
+def test_no_more_are_woken_than_asked_for_however_the_statement_is_planned(alerts: Channel) -> None:
+    """A nested loop over the queue reads `IN (SELECT … LIMIT 7)` anew for each of its rows."""
+    record(TO)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ledgers_delivery SET cause = 'held: for the holidays'")
+        cursor.execute("UPDATE ledgers_outboxitem SET due_at = now() + interval '50 minutes'")
+        for other_way in ("hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize"):
+            cursor.execute(f"SET enable_{other_way} = off")
+
+    woken = outbox.wake_held(alerts.pk, "held: ", 7, LONGEST_S)
+
+    with connection.cursor() as cursor:
+        cursor.execute("RESET ALL")
+    assert woken == 7
+    assert OutboxItem.objects.filter(due_at__lte=database_now()).count() == 7
