@@ -84,6 +84,7 @@ def test_an_interrupted_wait_ends_and_a_full_pipe_is_no_error() -> None:
 
 
 def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
+    gc.collect()  # what other tests left to be collected
     before = open_files()
 
     for _ in range(20):
@@ -96,7 +97,7 @@ def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
         del pool
     gc.collect()
 
-    assert open_files() == before
+    assert open_files() <= before
 
 
 def test_a_call_that_hangs_keeps_the_pipe_until_it_has_ended() -> None:
