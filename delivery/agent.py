@@ -102,7 +102,7 @@ class Step:
         self._lease = lease
         self.done = lease.done
         self.result: Json = lease.result
-        self.sent = Sent(lease.step_pk)
+        self.sent = Sent(lease)
 
     def complete(
         self,

@@ -13,9 +13,11 @@ from asgiref.sync import sync_to_async
 
 from delivery.timing import boottime
 from ledgers.canonical import Json, check_name
-from ledgers.errors import NotFoundError
+from ledgers.errors import LeaseLostError, NotFoundError
+from ledgers.execution import Lease
 from ledgers.finding import purged_run
 from ledgers.models import Delivery, Run, Step
+from ledgers.runs import forgotten_text
 from ledgers.states import OPEN, DeliveryStatus, StepStatus
 
 Advice = Literal["delivered", "do_not_resend", "not_sent"]
@@ -135,14 +137,28 @@ class Owed:
 
 
 class Sent:
-    """The messages of one step. Nothing is sent by looking."""
+    """The messages of one step. Nothing is sent by looking.
 
-    def __init__(self, step_pk: int) -> None:
-        self._step_pk = step_pk
+    The step is found by its name: after a restore its number may be another step's.
+    """
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._named = {
+            "run__run_id": lease.run_id,
+            "step_id": lease.step_id,
+            "version": lease.version,
+        }
 
     def standing(self) -> Standing:
-        """How they stand now."""
-        step = Step.objects.prefetch_related("messages").get(pk=self._step_pk)
+        """How they stand now.
+
+        Raises:
+            LeaseLostError: a restored database has forgotten the step.
+        """
+        step = Step.objects.prefetch_related("messages").filter(**self._named).first()
+        if step is None:
+            raise LeaseLostError(forgotten_text(self._lease.run_id))
         announced = tuple(name for _, name in _announced([step]))
         return standing(Delivery.objects.filter(message__step=step), announced)
 
@@ -155,6 +171,9 @@ class Sent:
 
         Returns:
             how they stand then.
+
+        Raises:
+            LeaseLostError: a restored database has forgotten the step.
         """
         for pause in _pauses(seconds):
             if not self._moving():
@@ -175,9 +194,8 @@ class Sent:
         return await self.astanding()
 
     def _moving(self) -> bool:
-        return Delivery.objects.filter(
-            message__step_id=self._step_pk, status__in=OPEN, outbox_item__isnull=False
-        ).exists()
+        named = {f"message__step__{field}": value for field, value in self._named.items()}
+        return Delivery.objects.filter(**named, status__in=OPEN, outbox_item__isnull=False).exists()
 
 
 def _pauses(seconds: float) -> Iterator[float]:

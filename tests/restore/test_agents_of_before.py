@@ -42,3 +42,19 @@ def be_forgotten_at_work() -> None:
                     act()
             theirs.complete({"of": "new"}, [message(["tg:new"], "hello")])
             assert theirs.result == {"of": "new"}
+
+
+def test_who_waits_for_what_is_forgotten_is_told_and_not_given_anothers_standing(
+    alerts: Channel, desk: Desk
+) -> None:
+    backup = Backup.now()
+    with agent.run("old", agent="a") as run:
+        step = run.step("write")
+        step.complete({"of": "old"}, [message(["tg:old"], "hello")])
+    backup.restore()
+    with agent.run("new", agent="b") as another:
+        another.step("write").complete({"of": "new"}, [message(["tg:new"], "hello")])
+
+    for look in (step.sent.standing, lambda: step.sent.wait(0.1)):
+        with pytest.raises(LeaseLostError, match="'old' is not as it was"):
+            look()

@@ -78,7 +78,7 @@ def record(said: Recording) -> Answer:
         )
         status = runs.end_run(run) if said.end_run else run.status
         drift = _drifts(lease.step_pk)[len(before) :]
-    standing = Sent(lease.step_pk).standing()
+    standing = Sent(lease).standing()
     value = {
         "run_id": run.run_id,
         "run_status": str(status),
