@@ -12,6 +12,10 @@ UNKNOWN_LATE_S = 300
 PROBE = "counterfoil-probe"
 PROBE_TEXT = "Counterfoil probe: nothing to do. It shows that messages arrive."
 
+# From when a key's window counts, as `Facts.key_protects_until` reckons: its first use, or what a
+# restore may have forgotten of it.
+KEY_USED_FROM = """LEAST(d.key_first_used_at,
+    CASE WHEN d.rewound_at IS NOT NULL THEN COALESCE(d.rewound_from, d.rewound_at) END)"""
 # Channels on which nobody but a machine keeps anything waiting. What a person holds is late by
 # their word, and what is practised wakes nobody. The channel is `c`.
 LEFT_TO_MACHINES = (

@@ -10,12 +10,12 @@ from typing import Literal
 
 from django.db import connection
 
-from delivery.silence import OVERDUE
+from delivery.silence import KEY_USED_FROM, OVERDUE
 
 COUNTED = 1_000
 LISTED = 100
 
-_CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
+_CLOSES = f"{KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 
 # As in triage and for alarms: what a person left as it is asks nobody any more.
 _IN_DOUBT = "d.status = 'unknown' AND d.decision <> 'leave'"

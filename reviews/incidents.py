@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection
 
+from delivery.silence import KEY_USED_FROM
 from ledgers.clock import database_now
 from reviews.gates import CAP
 from reviews.plainly import BOUNDARIES
@@ -25,10 +26,10 @@ _BOUNDARY = """CASE
     WHEN a.outcome IS NULL AND d.rewound_at IS NOT NULL THEN 'restored'
     ELSE COALESCE(a.phase, '') END"""
 # When the key stops protecting; NULL where none does any more.
-_CLOSES = """CASE WHEN m.contract->>'key' IS NOT NULL AND d.key_first_used_at
+_CLOSES = f"""CASE WHEN m.contract->>'key' IS NOT NULL AND {KEY_USED_FROM}
         + make_interval(secs => (m.contract->'window'->>'seconds')::float8 - c.deadline_s
             - c.margin_s) > %(now)s
-    THEN d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8
+    THEN {KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8
         - c.deadline_s - c.margin_s) END"""
 _FROM = """
 FROM ledgers_delivery d

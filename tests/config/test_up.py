@@ -82,6 +82,8 @@ def test_the_first_start_prints_an_address_and_a_login_that_work(
         style = browser.get(f"{address}static/admin/css/base.css")
     code, _ = installation.interrupt()
 
+    # Typed in another shell, which does not know of this folder.
+    assert said.count(f"COUNTERFOIL_DATA={installation.folder} ") == 2
     assert page.url == address
     assert "operator" in page.text.lower()
     assert style.status_code == 200

@@ -8,9 +8,13 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery import restoring
+from delivery.history import read
+from delivery.watch.reading import read_figures
+from delivery.ways import Ways
 from ledgers import instance
 from ledgers.clock import database_now
 from ledgers.models import Channel, Event, Installation
+from reviews import incidents
 from reviews.records import Decision
 from reviews.restored import standing
 from tests.console.conftest import As
@@ -259,3 +263,26 @@ def test_who_may_only_look_gets_no_forms(browse_as: As, channel: Channel) -> Non
 
     assert reverse("admin:restore_lift") not in text
     assert "operate_channels" in text
+
+
+def test_a_key_that_a_restore_may_have_used_closes_in_triage_and_for_the_watch(
+    admin: Client,
+) -> None:
+    """No attempt is on record, and the window runs nevertheless: from the restore point."""
+    settings = {"path": "tests.delivery.senders.send", "dedupe_window_s": 3_000}
+    make_channel("keyed", settings=settings)
+    [row] = record(["tg:1"], channel="keyed")
+    noticed()
+
+    [case] = read([row.pk], Ways())
+    until = case.facts.key_protects_until
+    [incident] = incidents.incidents()
+    triage = admin.get(reverse("admin:triage")).content.decode()
+    overview = admin.get(reverse("admin:overview")).content.decode()
+    watched = read_figures().channels
+
+    assert until is not None
+    assert incident.closes == until
+    assert "closes <time" in triage
+    assert "No unknown delivery loses the protection" not in overview
+    assert [one.closing.number for one in watched] == [1]

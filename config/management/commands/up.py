@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shlex
 import socket
 import sys
 from argparse import ArgumentTypeError
@@ -87,8 +88,8 @@ class Command(LedgerCommand):
             self.stdout.write(f"Login:    {OPERATOR}  {password}   (shown this once)")
         else:
             self.stdout.write(f"Login:    {OPERATOR}, with the password shown at the first start")
-        self.stdout.write(f"          forgotten? {as_typed()} changepassword {OPERATOR}")
-        self.stdout.write(f"\n{SNIPPET.format(python=_python(), channel=SLUG)}")
+        self.stdout.write(f"          forgotten? {_here()}{as_typed()} changepassword {OPERATOR}")
+        self.stdout.write(f"\n{SNIPPET.format(python=_here() + _python(), channel=SLUG)}")
         self.stdout.write(f"The channel {SLUG} writes to {_short(notes_file())}.")
         self.stdout.write("Ctrl-C stops the console, the worker and the watch.\n")
         self.stdout.flush()
@@ -166,6 +167,12 @@ def _python() -> str:
 def as_typed() -> str:
     """How somebody in this folder types `manage.py`."""
     return f"{_python()} {_short(_manage_py())}"
+
+
+def _here() -> str:
+    """What leads another shell to these ledgers, where only the environment said which they are."""
+    said = os.environ.get("COUNTERFOIL_DATA")
+    return f"COUNTERFOIL_DATA={shlex.quote(said)} " if said else ""
 
 
 def _short(path: Path) -> str:

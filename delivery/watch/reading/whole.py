@@ -2,11 +2,19 @@
 
 from django.db import connection
 
-from delivery.silence import COUNTED, LEFT_TO_MACHINES, PACED, PROBE, UNAPPROVED, UNKNOWN_LATE_S
+from delivery.silence import (
+    COUNTED,
+    KEY_USED_FROM,
+    LEFT_TO_MACHINES,
+    PACED,
+    PROBE,
+    UNAPPROVED,
+    UNKNOWN_LATE_S,
+)
 from delivery.watch.figures import ChannelFigures, Figures, Some
 
 # As in the console: what a person left as it is asks nobody any more, and a probe asks no person.
-_CLOSES = "d.key_first_used_at + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
+_CLOSES = f"{KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 _WHOLE = f"""
 WITH unknown AS MATERIALIZED (
     SELECT m.channel_id, count(*) AS count, min(d.unknown_since) AS since,
