@@ -4,15 +4,19 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from delivery import canary
+from delivery.mark import path_of
 from delivery.watch.checks import State, findings
 from delivery.watch.reading import read_figures
 from ledgers import instance
+from ledgers.clock import database_now
+from ledgers.models import Installation
 from tests.factories import make_channel, record, sweep
 from tests.watch.scenes import beat
 
@@ -63,6 +67,23 @@ def test_an_agent_on_another_database_is_seen_from_the_one_that_is_watched(
     assert state is State.RED
     assert canary.fingerprint(other) in sentence
     assert canary.fingerprint(instance.present()) in sentence
+
+
+def test_what_was_recorded_before_a_restore_is_no_trouble_and_what_comes_after_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = elsewhere(monkeypatch)
+    row = Installation.objects.get()
+    path_of(row.namespace, before).write_text("{}")  # workers of this host knew it
+    (noted,) = canary._folder().glob("*.json")
+    then = database_now() - timedelta(seconds=100)
+    Installation.objects.update(restored_at=then, restore_point=then, doubt_until=then)
+
+    os.utime(noted, (time.time() - 130, time.time() - 130))
+    assert seen()[0] is State.OK
+
+    os.utime(noted, (time.time() - 70, time.time() - 70))
+    assert seen()[0] is State.RED
 
 
 def test_one_note_a_minute_is_enough() -> None:

@@ -45,8 +45,8 @@ WORKER = st.sampled_from(["worker-1", "worker-2"])
 # A moment, a pause, a lease, a settle delay, an hour.
 SPANS = (1, 20, 61, 75, 3600)
 LEDGERS = (
-    "outboxitem", "event", "evidence", "attempt", "delivery", "message", "step", "run", "channel",
-    "credential",
+    "unsealed", "outboxitem", "event", "evidence", "attempt", "delivery", "message", "step", "run",
+    "channel", "credential",
 )  # fmt: skip
 
 

@@ -1,9 +1,11 @@
 """Other databases that agents and workers of this host use, by what they noted outside of them."""
 
-from delivery import canary
+from delivery import canary, mark
 from delivery.silence import SILENT_S
 from delivery.watch.figures import Elsewhere
 from ledgers import instance
+from ledgers.clock import database_now
+from ledgers.models import Installation
 
 RECORDED_WITHIN_S = 86_400
 
@@ -19,8 +21,23 @@ def read() -> Elsewhere:
         for one in away
         if one.age_s <= RECORDED_WITHIN_S and canary.fingerprint(one.instance) not in worked
     ]
+    if lost:
+        lost = _not_of_before(lost)
     return Elsewhere(
         here=canary.fingerprint(here),
         workers=tuple(sorted(worked - {canary.fingerprint(here)})),
         recorders=tuple((canary.fingerprint(one.instance), one.age_s) for one in lost),
     )
+
+
+def _not_of_before(noted: list[canary.Trace]) -> list[canary.Trace]:
+    """Without what agents recorded in this installation's database of before it was restored."""
+    row = Installation.objects.get()
+    if row.restored_at is None:
+        return noted
+    since_s = (database_now() - row.restored_at).total_seconds()
+    return [
+        one
+        for one in noted
+        if one.age_s < since_s or not mark.path_of(row.namespace, one.instance).exists()
+    ]
