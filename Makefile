@@ -59,7 +59,7 @@ crash: .venv/.dev ## kill real processes at every point and count effects (under
 chaos: .venv/.dev ## random faults of server, network, clocks and processes, for SECONDS (60)
 	@$(PY) -m tests.chaos --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-check: lint types django coverage conformance real browser crash chaos ## run all that CI runs (under 29 minutes)
+check: lint types django coverage conformance real browser crash chaos ## run all that CI runs (under 25 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"

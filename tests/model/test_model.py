@@ -20,6 +20,7 @@ FROZEN = f"{RESIDUAL}frozen between last check and write, "
 
 
 # One test and not three: each process of a parallel run would explore everything for itself.
+@pytest.mark.slow
 @pytest.mark.timeout(500)
 def test_no_interleaving_breaks_anything_but_what_no_sender_can_exclude(
     record_property: Callable[[str, object], None],
