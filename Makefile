@@ -9,8 +9,8 @@ SOURCES := manage.py ledgers delivery reviews config tests $(wildcard benchmarks
 # Checks look at the project, not at this machine's .env, and never at real data.
 CLEAN := COUNTERFOIL_ENV_FILE=/dev/null COUNTERFOIL_DATA=.data/test DATABASE_URL=
 
-.PHONY: help setup demo run stop pictures test test-real real conformance browser crash chaos check \
-	lint types django coverage fmt lock
+.PHONY: help setup demo run stop pictures test test-real real conformance browser crash laboratory \
+	chaos check lint types django coverage fmt lock
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -55,11 +55,16 @@ pictures: .venv/.dev ## take the pictures of the handbook anew, while make demo 
 crash: .venv/.dev ## kill real processes at every point and count effects (under 6 minutes)
 	@CRASH_EVERY_POINT=$(EVERY) $(BIN)/pytest -q -n 4 tests/crash tests/restore/test_killed.py
 
+# What make crash runs besides has been run with coverage.
+laboratory: .venv/.dev
+	@echo "== every point of the laboratory"
+	@$(BIN)/pytest -q -n 4 -m laboratory tests/crash tests/restore
+
 # SEED repeats the faults of an earlier run, not the moments at which they meet the work.
 chaos: .venv/.dev ## random faults of server, network, clocks and processes, for SECONDS (60)
 	@$(PY) -m tests.chaos --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-check: lint types django coverage conformance real browser crash chaos ## run all that CI runs (under 25 minutes)
+check: lint types django coverage conformance real browser laboratory chaos ## run all that CI runs (under 25 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"

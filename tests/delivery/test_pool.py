@@ -85,7 +85,7 @@ def test_an_interrupted_wait_ends_and_a_full_pipe_is_no_error() -> None:
 
 def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
     gc.collect()  # what other tests left to be collected
-    before = open_files()
+    before, others = open_files(), threading.enumerate()
 
     for _ in range(20):
         pool, job = Pool(1), Job()
@@ -93,7 +93,7 @@ def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
         pool.start(job)
         ended(pool)
         pool.close()
-        _join("call-1")
+        _join_all_but(others)
         del pool
     gc.collect()
 
@@ -101,6 +101,7 @@ def test_a_pool_that_is_gone_leaves_no_open_file_behind() -> None:
 
 
 def test_a_call_that_hangs_keeps_the_pipe_until_it_has_ended() -> None:
+    others = threading.enumerate()
     pool, job = Pool(1), Job()
     pool.start(job)
     assert job.started.wait(10)
@@ -111,14 +112,15 @@ def test_a_call_that_hangs_keeps_the_pipe_until_it_has_ended() -> None:
 
     kept = os.fstat(reader)
     job.go.set()
-    _join("call-1")
+    _join_all_but(others)
 
     assert kept.st_ino
 
 
-def _join(name: str) -> None:
+def _join_all_but(others: list[threading.Thread]) -> None:
+    """Calls that earlier tests left hanging go on."""
     for thread in threading.enumerate():
-        if thread.name == name:
+        if thread not in others:
             thread.join(10)
 
 
