@@ -64,7 +64,7 @@ laboratory: .venv/.dev
 chaos: .venv/.dev ## random faults of server, network, clocks and processes, for SECONDS (60)
 	@$(PY) -m tests.chaos --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-check: lint types django coverage conformance real browser laboratory chaos ## run all that CI runs (under 25 minutes)
+check: lint types django coverage conformance real browser laboratory chaos ## run all that CI runs (about 25 minutes)
 
 lint: .venv/.dev
 	@echo "== format, lint, imports, templates"
