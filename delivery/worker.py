@@ -189,7 +189,7 @@ class Worker:
                 self._verifications.append(job)
 
     def _settle(self) -> bool:
-        hand_back(self._uncalled)
+        hand_back(self._uncalled, self.who.name)
         self._uncalled.clear()
         if self._calls:
             kept = settle(self._calls, self.who.name, self._ways)

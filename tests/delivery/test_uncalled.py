@@ -59,7 +59,7 @@ def test_what_was_taken_for_lost_meanwhile_is_in_doubt_no_more(alerts: Channel, 
     take_calls("worker-2")
     doubted = delivery("tg:1").status
 
-    hand_back({call.delivery_pk: call.fence})
+    hand_back({call.delivery_pk: call.fence}, "worker-1")
     sweep()
 
     assert doubted == "unknown"
@@ -78,8 +78,21 @@ def test_a_call_that_another_worker_has_begun_since_is_left_alone(
     first = take_call().fence - 1  # of a claim that came to no attempt
     before = OutboxItem.objects.get().due_at
 
-    hand_back({delivery("tg:1").pk: first})
+    hand_back({delivery("tg:1").pk: first}, "worker-1")
 
     item = OutboxItem.objects.get()
     assert (item.leased, item.due_at) == (True, before)
     assert Attempt.objects.get().outcome == ""
+
+
+def test_a_call_of_another_worker_to_whom_a_restore_gave_the_same_fence_is_left_alone(
+    alerts: Channel, desk: Desk
+) -> None:
+    """Called not tried, a submission that is on the wire would be made once more."""
+    record(["tg:1"])
+    call = take_call()
+
+    hand_back({call.delivery_pk: call.fence}, "worker-of-before-the-restore")
+
+    assert Attempt.objects.get().outcome == ""
+    assert OutboxItem.objects.get().leased
