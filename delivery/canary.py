@@ -19,7 +19,6 @@ from django.db import DatabaseError, InterfaceError, connection
 from delivery import mark
 from delivery.timing import boottime
 from ledgers import instance
-from ledgers.canonical import sha256
 from ledgers.instance import Instance
 
 logger = logging.getLogger(__name__)
@@ -36,11 +35,6 @@ class Trace:
     age_s: float
 
 
-def fingerprint(one: Instance) -> str:
-    """A short name for a database, the same wherever it is asked."""
-    return sha256(json.dumps(one.written(), sort_keys=True))[:12]
-
-
 def note() -> None:
     """This process has just recorded something. At most once a minute; never raises."""
     name = str(connection.settings_dict["NAME"])
@@ -52,7 +46,7 @@ def note() -> None:
         here = instance.present()
         place = _folder()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (place / f"{fingerprint(here)}.json").write_text(
+        (place / f"{here.fingerprint}.json").write_text(
             json.dumps({"instance": here.written()}), encoding="utf-8"
         )
     except (OSError, DatabaseError, InterfaceError) as error:

@@ -26,7 +26,6 @@ from django.conf import settings
 
 from delivery.errors import MarkError
 from delivery.whereabouts import Whereabouts
-from ledgers.canonical import sha256
 from ledgers.instance import Instance
 
 PATIENCE_S = 5.0  # for the lock, which is held for as long as a small file takes
@@ -158,8 +157,7 @@ def _as_known(namespace: UUID, mine: Mark) -> Mark:
 
 def path_of(namespace: UUID, instance: Instance) -> Path:
     """Its file. A copy on the same host, made to try a restore, leaves the original's alone."""
-    told_apart = sha256(json.dumps(instance.written(), sort_keys=True))[:12]
-    return folder() / f"{namespace}-{told_apart}.json"
+    return folder() / f"{namespace}-{instance.fingerprint}.json"
 
 
 @contextmanager

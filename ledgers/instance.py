@@ -5,10 +5,13 @@ shares the system, a dump that was restored shares nothing but what is in it. A 
 files shares all of it: only what is kept outside the database can tell (`delivery.mark`).
 """
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from django.db import connection
+
+from ledgers.canonical import sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class Instance:
     def written(self) -> dict[str, Any]:
         """As JSON keeps it; the identifier as text, since it has more bits than a double."""
         return asdict(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name for it, the same wherever it is asked."""
+        return sha256(json.dumps(self.written(), sort_keys=True))[:12]
 
     def __str__(self) -> str:
         return (

@@ -65,8 +65,8 @@ def test_an_agent_on_another_database_is_seen_from_the_one_that_is_watched(
 
     state, sentence = seen()
     assert state is State.RED
-    assert canary.fingerprint(other) in sentence
-    assert canary.fingerprint(instance.present()) in sentence
+    assert other.fingerprint in sentence
+    assert instance.present().fingerprint in sentence
 
 
 def test_what_was_recorded_before_a_restore_is_no_trouble_and_what_comes_after_it_is(

@@ -14,19 +14,19 @@ def read() -> Elsewhere:
     """What is noted on this host about databases other than the present one."""
     here = instance.present()
     beating = [one for one in canary.workers() if one.age_s <= SILENT_S]
-    worked = {canary.fingerprint(one.instance) for one in beating}
+    worked = {one.instance.fingerprint for one in beating}
     away = [one for one in canary.recorders() if one.instance != here]
     lost = [
         one
         for one in away
-        if one.age_s <= RECORDED_WITHIN_S and canary.fingerprint(one.instance) not in worked
+        if one.age_s <= RECORDED_WITHIN_S and one.instance.fingerprint not in worked
     ]
     if lost:
         lost = _not_of_before(lost)
     return Elsewhere(
-        here=canary.fingerprint(here),
-        workers=tuple(sorted(worked - {canary.fingerprint(here)})),
-        recorders=tuple((canary.fingerprint(one.instance), one.age_s) for one in lost),
+        here=here.fingerprint,
+        workers=tuple(sorted(worked - {here.fingerprint})),
+        recorders=tuple((one.instance.fingerprint, one.age_s) for one in lost),
     )
 
 
