@@ -51,12 +51,11 @@ def hold_restored(why: str, seen_epoch: int, instance: Instance, actor: str) -> 
         row = Installation.objects.select_for_update().get()
         if row.epoch != seen_epoch:
             return False
-        before = f"; held before: {row.held_reason}" if row.held_at else ""
         Installation.objects.update(
             epoch=F("epoch") + 1,
             instance=instance.written(),
             held_at=ClockTimestamp(),
-            held_reason=f"{RESTORED}: {why}{before}"[:MAX_REASON],
+            held_reason=_reason(RESTORED, why, row),
             unsure_at=None,
             confirmed_at=ClockTimestamp(),
             restored_at=ClockTimestamp(),
@@ -72,6 +71,11 @@ def hold_restored(why: str, seen_epoch: int, instance: Instance, actor: str) -> 
             detail={"why": why, "epoch": row.epoch, "restore_point": str(row.restore_point)},
         )
     return True
+
+
+def _reason(what: str, why: str, row: Installation) -> str:
+    before = f"; held before: {row.held_reason}" if row.held_at else ""
+    return f"{what}: {why}{before}"[:MAX_REASON]
 
 
 # Counted is only what knows the database; beats and records may be of after the restore.
@@ -91,10 +95,9 @@ def hold_unsure(why: str, actor: str) -> bool:
         row = Installation.objects.select_for_update().get()
         if row.unsure_at or row.restoring:
             return False
-        before = f"; held before: {row.held_reason}" if row.held_at else ""
         Installation.objects.update(
             held_at=ClockTimestamp(),
-            held_reason=f"{UNSURE}: {why}{before}"[:MAX_REASON],
+            held_reason=_reason(UNSURE, why, row),
             unsure_at=ClockTimestamp(),
         )
         log("origin_unknown", actor, detail={"why": why})
