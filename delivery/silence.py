@@ -16,6 +16,11 @@ PROBE_TEXT = "Counterfoil probe: nothing to do. It shows that messages arrive."
 # restore may have forgotten of it.
 KEY_USED_FROM = """LEAST(d.key_first_used_at,
     CASE WHEN d.rewound_at IS NOT NULL THEN COALESCE(d.rewound_from, d.rewound_at) END)"""
+# The last moment at which the same key may still be used, as the rules reckon: the call has to end
+# before the window does. With the delivery as `d`, its message as `m` and its channel as `c`.
+KEY_CLOSES = f"""CASE WHEN m.contract->>'key' IS NOT NULL THEN {KEY_USED_FROM}
+    + make_interval(secs => (m.contract->'window'->>'seconds')::float8 - c.deadline_s - c.margin_s)
+    END"""
 # Channels on which nobody but a machine keeps anything waiting. What a person holds is late by
 # their word, and what is practised wakes nobody. The channel is `c`.
 LEFT_TO_MACHINES = (

@@ -10,12 +10,9 @@ from typing import Literal
 
 from django.db import connection
 
-from delivery.silence import KEY_USED_FROM, OVERDUE
+from delivery.silence import COUNTED, KEY_CLOSES, OVERDUE
 
-COUNTED = 1_000
 LISTED = 100
-
-_CLOSES = f"{KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 
 # As in triage and for alarms: what a person left as it is asks nobody any more.
 _IN_DOUBT = "d.status = 'unknown' AND d.decision <> 'leave'"
@@ -51,10 +48,10 @@ CONCERNS: tuple[Concern, ...] = (
         "unknown, and its key stops protecting within the hour",
         "bad", "first closes",
         "ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id"
-        f" WHERE {_IN_DOUBT} AND m.contract->>'key' IS NOT NULL"
-        f" AND {_CLOSES} BETWEEN (SELECT clock_timestamp())"
+        " JOIN ledgers_channel c ON c.id = m.channel_id"
+        f" WHERE {_IN_DOUBT} AND {KEY_CLOSES} BETWEEN (SELECT clock_timestamp())"
         " AND (SELECT clock_timestamp()) + interval '1 hour'",
-        _CLOSES,
+        KEY_CLOSES,
     ),
     Concern(
         "disputed", "Disputed", "unsafe",

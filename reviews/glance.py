@@ -5,9 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from delivery.silence import LEFT_TO_MACHINES, PACED, SILENT_S, UNAPPROVED
-
-COUNTED = 1_000  # more than that is shown as "999+"
+from delivery.silence import COUNTED, LEFT_TO_MACHINES, PACED, SILENT_S, UNAPPROVED
 
 
 @dataclass(frozen=True, slots=True)

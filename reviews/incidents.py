@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from delivery.silence import KEY_USED_FROM
+from delivery.silence import KEY_CLOSES
 from ledgers.clock import database_now
 from reviews.gates import CAP
 from reviews.plainly import BOUNDARIES
@@ -26,11 +26,7 @@ _BOUNDARY = """CASE
     WHEN a.outcome IS NULL AND d.rewound_at IS NOT NULL THEN 'restored'
     ELSE COALESCE(a.phase, '') END"""
 # When the key stops protecting; NULL where none does any more.
-_CLOSES = f"""CASE WHEN m.contract->>'key' IS NOT NULL AND {KEY_USED_FROM}
-        + make_interval(secs => (m.contract->'window'->>'seconds')::float8 - c.deadline_s
-            - c.margin_s) > %(now)s
-    THEN {KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8
-        - c.deadline_s - c.margin_s) END"""
+_CLOSES = f"CASE WHEN {KEY_CLOSES} > %(now)s THEN {KEY_CLOSES} END"
 _FROM = """
 FROM ledgers_delivery d
 JOIN ledgers_message m ON m.id = d.message_id

@@ -5,9 +5,8 @@ from datetime import datetime
 
 from django.db import connection
 
-from delivery.silence import PROBE
+from delivery.silence import COUNTED, PROBE
 
-COUNTED = 1_000
 RECENT = 200  # messages of a channel among which its last success is looked for
 
 

@@ -14,7 +14,7 @@ from delivery.ways import Ways
 from ledgers import instance
 from ledgers.clock import database_now
 from ledgers.models import Channel, Event, Installation
-from reviews import incidents
+from reviews import attention, incidents
 from reviews.records import Decision
 from reviews.restored import standing
 from tests.console.conftest import As
@@ -286,3 +286,5 @@ def test_a_key_that_a_restore_may_have_used_closes_in_triage_and_for_the_watch(
     assert "closes <time" in triage
     assert "No unknown delivery loses the protection" not in overview
     assert [one.closing.number for one in watched] == [1]
+    [card] = attention.counts([attention.BY_NAME["closing"]])
+    assert (card.since, watched[0].closing.since) == (until, until)

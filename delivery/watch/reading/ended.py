@@ -5,10 +5,8 @@ from typing import Any
 
 from django.db import connection
 
-from delivery.silence import PROBE
+from delivery.silence import COUNTED, PROBE
 from delivery.watch.figures import Some
-
-COUNTED = 1_000
 
 # Each by a partial index of its own, which the order makes sure of; together one statement.
 _KINDS = {

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.db import connection
 
+from delivery.silence import COUNTED
 from delivery.watch.figures import Some
 
 # Announcements are looked at for a week, and the latest so many of them; see docs/alarms.md.
 ANNOUNCED_DAYS, ANNOUNCED_READ = 7, 10_000
-COUNTED = 1_000
 
 _ANNOUNCED = f"""
 SELECT count(*), min(s.finished_at), max(s.finished_at),

@@ -4,7 +4,7 @@ from django.db import connection
 
 from delivery.silence import (
     COUNTED,
-    KEY_USED_FROM,
+    KEY_CLOSES,
     LEFT_TO_MACHINES,
     PACED,
     PROBE,
@@ -14,7 +14,6 @@ from delivery.silence import (
 from delivery.watch.figures import ChannelFigures, Figures, Some
 
 # As in the console: what a person left as it is asks nobody any more, and a probe asks no person.
-_CLOSES = f"{KEY_USED_FROM} + make_interval(secs => (m.contract->'window'->>'seconds')::float8)"
 _WHOLE = f"""
 WITH unknown AS MATERIALIZED (
     SELECT m.channel_id, count(*) AS count, min(d.unknown_since) AS since,
@@ -23,8 +22,8 @@ WITH unknown AS MATERIALIZED (
         count(*) FILTER (WHERE soon.closes) AS closing, min(at.closes) FILTER (WHERE soon.closes)
             AS closes
     FROM ledgers_delivery d JOIN ledgers_message m ON m.id = d.message_id
-    CROSS JOIN LATERAL (SELECT CASE WHEN m.contract->>'key' IS NOT NULL THEN {_CLOSES} END
-        AS closes) at
+    JOIN ledgers_channel c ON c.id = m.channel_id
+    CROSS JOIN LATERAL (SELECT {KEY_CLOSES} AS closes) at
     CROSS JOIN LATERAL (SELECT at.closes BETWEEN (SELECT clock_timestamp())
         AND (SELECT clock_timestamp()) + interval '1 hour' AS closes) soon
     WHERE d.status = 'unknown' AND d.decision <> 'leave' AND m.name <> %(probe)s
