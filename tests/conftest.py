@@ -1,12 +1,17 @@
 """What every test gets: a database of its own kind, honest skips, and ledgers that hold."""
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
 from pytest_django import DjangoDbBlocker
+
+# A script that starts them in the background has its processes ignore Ctrl-C, and theirs too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = os.environ.get("CI") == "true"
 # How long an example takes says how busy the machine is, and nothing about the product.
